@@ -1,0 +1,21 @@
+// Whole files: read at once, written whole or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plait::io {
+
+/// The bytes of a file; `-` is standard input. UserError when it cannot be opened (the user named
+/// it), RunError when reading it fails.
+std::string read_file(const std::string& path);
+
+/// Writes the parts, one after the other, under a temporary name beside `path`, syncs and renames:
+/// readers see the old file or the new one, never a piece. RunError names the path.
+void write_file(const std::string& path, const std::vector<std::string_view>& parts);
+
+/// Makes the folder and those above it; RunError names it.
+void make_folder(const std::string& path);
+
+}  // namespace plait::io

@@ -1,0 +1,220 @@
+// Reading and writing safetensors. The header is checked whole before any tensor is allocated.
+#include "io/safetensors.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "base/text.h"
+#include "io/bytes.h"
+#include "io/file.h"
+
+namespace plait::io {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kMetadata = "__metadata__";
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::size_t kMostHeaderBytes = 100'000'000;  // the format's own limit
+
+// In the order of DType.
+constexpr std::string_view kNames[kDTypeCount] = {"F64", "F32", "F16", "BF16", "I64",
+                                                  "I32", "I16", "I8",  "U8",   "BOOL"};
+
+/// A tensor as the header describes it.
+struct Entry {
+  std::string name;
+  DType dtype;
+  Sizes sizes;
+  std::uint64_t begin, end;  // in the data behind the header
+};
+
+[[noreturn]] void bad(std::string_view file, std::string_view tensor, const std::string& what) {
+  fail(file, ": tensor ", quoted(tensor), ": ", what);
+}
+
+/// The JSON text between the length and the data; cuts both off `bytes`.
+std::string_view header_text(std::string_view& bytes, std::string_view file) {
+  if (bytes.size() < kLengthBytes) {
+    fail(file, ": cut off: ", bytes.size(), " bytes, less than a safetensors header's length");
+  }
+  const std::uint64_t length = little_endian(bytes.substr(0, kLengthBytes));
+  bytes.remove_prefix(kLengthBytes);
+  if (length > kMostHeaderBytes) {
+    fail(file, ": not a safetensors file: its header would have ", length, " bytes, at most ",
+         kMostHeaderBytes, " are allowed");
+  }
+  if (length > bytes.size()) {
+    fail(file, ": cut off: its header has ", length, " bytes, the file goes on for ", bytes.size());
+  }
+  const std::string_view text = bytes.substr(0, length);
+  bytes.remove_prefix(length);
+  return text;
+}
+
+Json parse_header(std::string_view text, std::string_view file) {
+  if (!text.starts_with("{")) {
+    fail(file, ": not a safetensors file: its header does not start with '{'");
+  }
+  std::set<std::string> names;
+  std::string twice;
+  auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::key && depth == 1) {
+      const auto& name = parsed.get_ref<const std::string&>();
+      if (!names.insert(name).second) twice = name;
+    }
+    return true;
+  };
+  Json header;
+  try {
+    header = Json::parse(text, watch);
+  } catch (const Json::exception& e) {
+    fail(file, ": its header is not JSON: ", e.what());
+  }
+  if (!header.is_object()) fail(file, ": its header is not a JSON object");
+  if (!twice.empty()) bad(file, twice, "is listed twice");
+  return header;
+}
+
+std::uint64_t whole(const Json& value, std::string_view file, const std::string& tensor,
+                    std::string_view what) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMost) {
+    bad(file, tensor, str(what, " is ", value.dump(), ", not a whole number"));
+  }
+  return value.get<std::uint64_t>();
+}
+
+Entry read_entry(const std::string& name, const Json& json, std::string_view file) {
+  const auto part = [&](const char* key) -> const Json& {
+    if (!json.is_object() || !json.contains(key)) bad(file, name, str("has no ", key));
+    return json[key];
+  };
+  Entry entry{name, DType::f32, {}, 0, 0};
+  const std::string dtype = part("dtype").is_string() ? part("dtype").get<std::string>() : "";
+  const auto known = std::find(std::begin(kNames), std::end(kNames), dtype);
+  if (known == std::end(kNames)) {
+    bad(file, name, str("dtype is ", part("dtype").dump(), "; Plait reads ",
+                        join({std::begin(kNames), std::end(kNames)}, ", ")));
+  }
+  entry.dtype = static_cast<DType>(known - std::begin(kNames));
+  if (!part("shape").is_array()) bad(file, name, "shape is not a list");
+  for (const Json& size : part("shape")) {
+    entry.sizes.push_back(static_cast<std::int64_t>(whole(size, file, name, "a size")));
+  }
+  const Json& offsets = part("data_offsets");
+  if (!offsets.is_array() || offsets.size() != 2) bad(file, name, "data_offsets are not two");
+  entry.begin = whole(offsets[0], file, name, "an offset");
+  entry.end = whole(offsets[1], file, name, "an offset");
+  if (entry.end < entry.begin) {
+    bad(file, name, str("ends at ", entry.end, " before it begins at ", entry.begin));
+  }
+  const std::size_t needed =
+      tensor_bytes(entry.dtype, entry.sizes, str(file, ": tensor ", quoted(name)));
+  if (entry.end - entry.begin != needed) {
+    bad(file, name, str(entry.dtype, shape_text(entry.sizes), " takes ", needed,
+                        " bytes, its offsets give it ", entry.end - entry.begin));
+  }
+  return entry;
+}
+
+/// The tensors must tile the data.
+void check_cover(std::vector<Entry>& entries, std::size_t data_bytes, std::string_view file) {
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
+  std::uint64_t covered = 0;
+  for (const Entry& e : entries) {
+    if (e.end > data_bytes) {
+      bad(file, e.name, str("ends at byte ", e.end, " of the data, which has ", data_bytes,
+                            ": the file is cut off"));
+    }
+    if (e.begin != covered) {
+      bad(file, e.name, str("begins at byte ", e.begin, " of the data, the one before it ends at ",
+                            covered));
+    }
+    covered = e.end;
+  }
+  if (covered != data_bytes) {
+    fail(file, ": too long: its tensors take ", covered, " bytes, there are ", data_bytes);
+  }
+}
+
+void read_metadata(const Json& json, TensorFile& out, std::string_view file) {
+  if (!json.is_object()) fail(file, ": ", kMetadata, " is not a JSON object");
+  for (const auto& [key, value] : json.items()) {
+    if (!value.is_string()) fail(file, ": metadata ", quoted(key), " is not a string");
+    out.metadata[key] = value.get<std::string>();
+  }
+}
+
+}  // namespace
+
+const Array& TensorFile::tensor(const std::string& name) const {
+  const auto it = tensors.find(name);
+  if (it != tensors.end()) return it->second;
+  std::vector<std::string> names;
+  for (const auto& [known, array] : tensors) names.push_back(known);
+  fail("there is no tensor '", name, "' in the file.", suggestion(name, names));
+}
+
+TensorFile parse_safetensors(std::string_view bytes, std::string_view name) {
+  const Json header = parse_header(header_text(bytes, name), name);
+  TensorFile out;
+  std::vector<Entry> entries;
+  for (const auto& [key, value] : header.items()) {
+    if (key == kMetadata) {
+      read_metadata(value, out, name);
+    } else {
+      entries.push_back(read_entry(key, value, name));
+    }
+  }
+  check_cover(entries, bytes.size(), name);
+  for (const Entry& e : entries) {
+    out.tensors.emplace(e.name, array_from_bytes(e.dtype, e.sizes,
+                                                 bytes.substr(e.begin, e.end - e.begin), name));
+  }
+  return out;
+}
+
+TensorFile read_safetensors(const std::string& path) {
+  return parse_safetensors(read_file(path), path);
+}
+
+void write_safetensors(const std::string& path, const TensorFile& file) {
+  // Wide elements first, so that every tensor is aligned to its element.
+  std::vector<const std::pair<const std::string, Array>*> order;
+  for (const auto& tensor : file.tensors) order.push_back(&tensor);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return size_of(a->second.dtype()) > size_of(b->second.dtype());
+  });
+  Json header = Json::object();
+  if (!file.metadata.empty()) header[std::string(kMetadata)] = file.metadata;
+  std::vector<std::string_view> parts(2);
+  std::uint64_t offset = 0;
+  for (const auto* tensor : order) {
+    const auto& [name, array] = *tensor;
+    if (name == kMetadata) fail("a tensor cannot be named ", kMetadata);
+    const std::uint64_t end = offset + array.byte_count();
+    header[name] = {{"dtype", kNames[static_cast<std::size_t>(array.dtype())]},
+                    {"shape", array.sizes()},
+                    {"data_offsets", {offset, end}}};
+    parts.push_back(bytes_of(array));
+    offset = end;
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::exception&) {
+    fail("cannot write ", path, ": a name or the metadata is not UTF-8 text");
+  }
+  text.append((8 - text.size() % 8) % 8, ' ');
+  const std::string length = little_endian(text.size(), kLengthBytes);
+  parts[0] = length;
+  parts[1] = text;
+  write_file(path, parts);
+}
+
+}  // namespace plait::io

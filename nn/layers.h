@@ -1,0 +1,93 @@
+// The usual layers, with PyTorch's parameter names, shapes and default initial values.
+#pragma once
+
+#include "nn/module.h"
+
+namespace plait::nn {
+
+/// y = x.W^T + b over the last axis; weight [out, in], bias [out].
+struct Linear : ModuleOf<Linear> {
+  Linear(Module* parent, const std::string& name, std::int64_t in, std::int64_t out,
+         bool with_bias = true);
+  /// With its own initial weights (and zeros for the bias).
+  Linear(Module* parent, const std::string& name, std::int64_t in, std::int64_t out, bool with_bias,
+         ir::Init weight_init);
+  Tensor forward(const Tensor& x);
+  Parameter weight, bias;
+  bool has_bias;
+};
+
+struct Conv2dOptions {
+  std::int64_t stride = 1, padding = 0, dilation = 1, groups = 1;
+  bool bias = true;
+  std::string layout = "NCHW";
+};
+
+/// NCHW: weight [out, in/groups, k, k]; NHWC: [out, k, k, in/groups].
+struct Conv2d : ModuleOf<Conv2d> {
+  Conv2d(Module* parent, const std::string& name, std::int64_t in, std::int64_t out,
+         std::int64_t kernel, Conv2dOptions options = {});
+  Tensor forward(const Tensor& x);
+  Conv2dOptions options;
+  Parameter weight, bias;
+};
+
+/// NCHW: weight [in, out/groups, k, k].
+struct ConvTranspose2d : ModuleOf<ConvTranspose2d> {
+  ConvTranspose2d(Module* parent, const std::string& name, std::int64_t in, std::int64_t out,
+                  std::int64_t kernel, Conv2dOptions options = {});
+  Tensor forward(const Tensor& x);
+  Conv2dOptions options;
+  Parameter weight, bias;
+};
+
+/// Training: batch statistics, and next values for running_mean and running_var (unbiased).
+/// Otherwise: the running ones.
+struct BatchNorm2d : ModuleOf<BatchNorm2d> {
+  BatchNorm2d(Module* parent, const std::string& name, std::int64_t channels, double eps = 1e-5,
+              double momentum = 0.1, std::string layout = "NCHW");
+  Tensor forward(const Tensor& x);
+  double eps, momentum;
+  std::string layout;
+  Parameter weight, bias, running_mean, running_var;
+};
+
+struct LayerNorm : ModuleOf<LayerNorm> {
+  LayerNorm(Module* parent, const std::string& name, std::int64_t size, double eps = 1e-5);
+  Tensor forward(const Tensor& x);
+  double eps;
+  Parameter weight, bias;
+};
+
+struct RmsNorm : ModuleOf<RmsNorm> {
+  RmsNorm(Module* parent, const std::string& name, std::int64_t size, double eps = 1e-6);
+  Tensor forward(const Tensor& x);
+  double eps;
+  Parameter weight;
+};
+
+struct GroupNorm : ModuleOf<GroupNorm> {
+  GroupNorm(Module* parent, const std::string& name, std::int64_t groups, std::int64_t channels,
+            double eps = 1e-5);
+  Tensor forward(const Tensor& x);
+  std::int64_t groups;
+  double eps;
+  Parameter weight, bias;
+};
+
+struct Embedding : ModuleOf<Embedding> {
+  Embedding(Module* parent, const std::string& name, std::int64_t count, std::int64_t size,
+            ir::Init init = init::make(init::Normal{}));
+  Tensor forward(const Tensor& ids);
+  Parameter weight;
+};
+
+/// Draws anew each run while training; the identity otherwise, and when p is 0.
+struct Dropout : ModuleOf<Dropout> {
+  Dropout(Module* parent, const std::string& name, double p = 0.5)
+      : ModuleOf(parent, name), p(p) {}
+  Tensor forward(const Tensor& x);
+  double p;
+};
+
+}  // namespace plait::nn

@@ -1,0 +1,14 @@
+// A size as a number to compute with: gradients divide by how many elements were averaged.
+#pragma once
+
+#include "ops/builder.h"
+
+namespace plait::ops {
+
+/// A scalar of this dtype; a constant where the size is a number, else counted at run time.
+inline Tensor size_as_tensor(Builder& b, const Dim& size, DType dtype) {
+  if (size.is_const()) return b.constant(static_cast<double>(size.value()), dtype);
+  return b.full(1, dtype, {size}).sum();
+}
+
+}  // namespace plait::ops

@@ -1,0 +1,23 @@
+// Every op, callable: ops::relu(x), ops::conv2d(x, w, ops::Conv2d{.stride = {2, 2}}).
+#pragma once
+
+#include "ops/activation.h"
+#include "ops/arithmetic.h"
+#include "ops/attention.h"
+#include "ops/compare.h"
+#include "ops/constant.h"
+#include "ops/contract.h"
+#include "ops/conv.h"
+#include "ops/index.h"
+#include "ops/loss.h"
+#include "ops/norm.h"
+#include "ops/pool.h"
+#include "ops/random.h"
+#include "ops/reduce.h"
+#include "ops/resize.h"
+#include "ops/scan.h"
+#include "ops/shape.h"
+#include "ops/softmax.h"
+#include "ops/unary.h"
+#include "ops/update.h"
+#include "ops/wkv.h"

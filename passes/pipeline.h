@@ -1,0 +1,55 @@
+// The map of the compiler: every pass in order, with why it stands there. Passes say what is
+// computed; how is decided in plan/.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace plait {
+
+/// One decision a pass took: what happened to which node, and why. Reaches the user.
+struct LogEntry {
+  std::string pass;
+  std::string node;  // describe() of the node
+  std::string what;  // the rule or action: `mul_one`, `folded`, `kept`
+  std::string why;
+};
+using DecisionLog = std::vector<LogEntry>;
+
+struct Pass {
+  std::string_view name;
+  ir::Graph (*run)(const ir::Graph& graph, DecisionLog& log);
+  std::string_view why;
+  bool on_request = false;  // runs only when asked for
+};
+
+std::span<const Pass> pipeline();
+std::vector<std::string> pass_names();
+
+struct PassTiming {
+  std::string pass;
+  double seconds = 0;
+  std::size_t nodes_before = 0, nodes_after = 0;
+};
+
+struct PipelineOptions {
+  std::vector<std::string> requested;  // passes that run only on request
+  std::string stop_after;              // empty: run all
+  std::function<void(const Pass&, const ir::Graph&)> after_each;  // dumps
+};
+
+struct PipelineResult {
+  ir::Graph graph;
+  DecisionLog log;
+  std::vector<PassTiming> timings;
+};
+
+/// UserError with the nearest name when a pass named in the options does not exist.
+PipelineResult run_pipeline(const ir::Graph& graph, const PipelineOptions& options = {});
+
+}  // namespace plait
