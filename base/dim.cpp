@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <limits>
 
 #include "base/error.h"
@@ -468,9 +469,14 @@ struct DimParser {
     const std::size_t start = pos;
     if (pos < text.size() && std::isdigit(static_cast<unsigned char>(text[pos]))) {
       std::int64_t v = 0;
-      for (; pos < text.size() && std::isdigit(static_cast<unsigned char>(text[pos])); ++pos) {
-        v = exact_add(exact_mul(v, 10), text[pos] - '0');
+      const auto [end, error] = std::from_chars(text.data() + pos, text.data() + text.size(), v);
+      const auto length = static_cast<std::size_t>(end - text.data()) - pos;
+      if (error != std::errc()) {
+        const std::size_t shown = std::min<std::size_t>(length, 32);
+        fail("the number '", text.substr(pos, shown), shown < length ? "..." : "",
+             "' does not fit 64 bits");
       }
+      pos += length;
       return Dim(v);
     }
     const auto is_name = [](char c) {

@@ -15,6 +15,10 @@ std::string read_file(const std::string& path);
 /// readers see the old file or the new one, never a piece. RunError names the path.
 void write_file(const std::string& path, const std::vector<std::string_view>& parts);
 
+/// A name of the graph as a file name: letters, digits and `_-.$` stand for themselves, any other
+/// byte and a leading dot as %XX. Different names give different file names.
+std::string file_name_for(std::string_view name);
+
 /// Makes the folder and those above it; RunError names it.
 void make_folder(const std::string& path);
 

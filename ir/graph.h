@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -33,11 +34,11 @@ struct Value {
 
 struct Node {
   std::string op;
-  std::vector<ValueId> inputs;  // kNone for an optional operand that is left out
-  std::vector<ValueId> outputs;
-  Attrs attrs;
-  std::string path;  // of modules: `blocks.3.att.key`
-  Source source;
+  std::vector<ValueId> inputs{};  // kNone for an optional operand that is left out
+  std::vector<ValueId> outputs{};
+  Attrs attrs{};
+  std::string path{};  // of modules: `blocks.3.att.key`
+  Source source{};
   bool opaque = false;  // an op that Plait lacks: typed outputs, cannot be run
 };
 
@@ -77,7 +78,7 @@ struct Fetch {
 
 struct Graph {
   std::string name = "graph";
-  std::vector<Value> values;
+  std::deque<Value> values;  // a deque: a reference to a type stays good while nodes are added
   std::vector<Node> nodes;
   std::vector<ValueId> feeds;
   std::vector<StateUse> states;

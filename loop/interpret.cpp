@@ -407,15 +407,17 @@ void interpret_as(const Nest& nest, const std::vector<const Array*>& operands, A
 
 void interpret(const Nest& nest, const std::vector<const Array*>& operands, Array& out,
                const DimBindings& bindings) {
-  bool real = is_float(out.dtype());
+  bool real_operand = false;
   bool wide = out.dtype() == DType::f64 || nest.reduce != Reduce::kNone;
   for (const Array* a : operands) {
     if (!a) continue;
-    real |= is_float(a->dtype());
-    // An integer goes to a half through double, so that it is rounded once.
-    wide |= a->dtype() == DType::f64 || (is_int(a->dtype()) && is_half(out.dtype()));
+    real_operand |= is_float(a->dtype());
+    wide |= a->dtype() == DType::f64;
   }
-  if (!real) {
+  const ScalarOp body = nest.body.node().op;
+  const bool moves = body == ScalarOp::kLoad || body == ScalarOp::kIndex;
+  // An integer that only changes its dtype is converted as it is, so that it is rounded once.
+  if (!real_operand && (moves || !is_float(out.dtype()))) {
     interpret_as<std::int64_t>(nest, operands, out, bindings);
   } else if (wide) {
     interpret_as<double>(nest, operands, out, bindings);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "nn/optimizer.h"
 
 namespace plait::models {
 
@@ -20,35 +21,50 @@ struct Key {
 /// The values a model is built with: its keys' defaults, changed by what the user said.
 class Settings {
  public:
-  explicit Settings(std::vector<std::pair<std::string, std::string>> values)
-      : values_(std::move(values)) {}
-  /// UserError naming model and key when the text is not such a value or is not positive.
-  std::int64_t whole(std::string_view key) const;  // >= 1
-  std::int64_t count(std::string_view key) const;  // >= 0
+  Settings(std::string_view model, std::vector<std::pair<std::string, std::string>> values)
+      : model_(model), values_(std::move(values)) {}
+  /// UserError naming model and key when the text is not such a value or is out of range.
+  std::int64_t whole(std::string_view key, std::int64_t at_most = 1 << 30) const;  // >= 1
+  std::int64_t count(std::string_view key) const;                                  // >= 0
   double real(std::string_view key) const;
+  double probability(std::string_view key) const;  // in [0, 1)
   bool flag(std::string_view key) const;  // 0 or 1
-  /// One of `choices`; UserError listing them otherwise.
+  /// One of `choices`; UserError with the nearest of them otherwise.
   std::string text(std::string_view key, const std::vector<std::string>& choices) const;
   DType dtype() const;
+  /// What the keys optimizer and lr ask for: `own`, where the model has said how it is trained, or
+  /// another kind with PyTorch's settings.
+  nn::Optimizer optimizer(const nn::Optimizer& own) const;
+
+  /// UserError `model: parts`, for values that do not go together.
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    plait::fail(model_, ": ", parts...);
+  }
 
  private:
   const std::string& find(std::string_view key) const;
+  /// `model: key`
+  std::string name_of(std::string_view key) const;
+  std::string model_;
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
 struct Entry {
   std::string_view name;
   std::string_view doc;
-  std::span<const Key> keys;  // its own, besides the common ones
+  std::span<const Key> keys;  // its own, and common ones where its default is another
   ir::Package (*build)(const Settings& settings);
 };
 
 /// Keys that every model has: batch, dtype, train, optimizer, lr.
 std::span<const Key> common_keys();
+/// All keys of a model with its own defaults: the common ones, then its own.
+std::vector<Key> keys_of(const Entry& entry);
 std::span<const Entry> all_models();
 
-/// From `NAME` or `NAME?key=value&key=value`. UserError with the nearest name on an unknown model,
-/// key or value.
+/// From `NAME` or `NAME?key=value&key=value`, with or without `model:` before it. UserError with
+/// the nearest name on an unknown model, key or value.
 ir::Package build(std::string_view spec);
 
 }  // namespace plait::models

@@ -29,8 +29,15 @@ std::vector<Parameter*> Module::parameters() {
 }
 
 Parameter::Parameter(Module* owner, const std::string& name, Shape shape, ir::Init init,
-                     ir::Role role)
-    : state_{joined(owner->path_, name), {owner->dtype_, std::move(shape)}, role, std::move(init)} {
+                     ir::Role role, std::optional<DType> dtype)
+    : state_{joined(owner->path_, name),
+             {dtype.value_or(owner->dtype_), std::move(shape)},
+             role,
+             std::move(init)} {
+  if (!owner->root_->names_.insert(state_.name).second) {
+    fail("two parameters are named ", state_.name,
+         ". Give their modules different names, or use one parameter twice to share it");
+  }
   owner->members_.emplace_back(nullptr, this);
 }
 

@@ -2,6 +2,9 @@
 // and initial values; calling it appends its nodes to the graph of its operands, under its path.
 #pragma once
 
+#include <deque>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,13 +43,15 @@ class Module {
   DType dtype_;
   bool training_ = true;
   std::vector<std::pair<Module*, Parameter*>> members_;  // one of the two
+  std::set<std::string> names_;                          // a root's: of all parameters below
 };
 
 /// A state with a name in the tree: a trained parameter, or a buffer such as a running mean.
 class Parameter {
  public:
+  /// UserError when the tree has one of this name. Its dtype is the tree's unless given.
   Parameter(Module* owner, const std::string& name, Shape shape, ir::Init init,
-            ir::Role role = ir::Role::kParam);
+            ir::Role role = ir::Role::kParam, std::optional<DType> dtype = {});
   Parameter(const Parameter&) = delete;
   Parameter& operator=(const Parameter&) = delete;
 
@@ -68,13 +73,33 @@ class ModuleOf : public Module {
   using Module::Module;
   template <class... Rest>
   auto operator()(const Tensor& x, Rest&&... rest) {
-    Builder& b = x.builder();
-    const std::string outer = b.path();
-    b.set_path(path());
-    auto result = static_cast<Self*>(this)->forward(x, std::forward<Rest>(rest)...);
-    b.set_path(outer);
-    return result;
+    struct At {
+      Builder& b;
+      std::string outer;
+      ~At() { b.set_path(outer); }
+    } at{x.builder(), x.builder().path()};
+    at.b.set_path(path());
+    return static_cast<Self*>(this)->forward(x, std::forward<Rest>(rest)...);
   }
+};
+
+/// Children of one kind under `parent.name`, called 0, 1, 2...
+template <class T>
+class ModuleList : public Module {
+ public:
+  using Module::Module;
+  /// Appends T(this, number, args...).
+  template <class... Args>
+  T& add(Args&&... args) {
+    return items_.emplace_back(this, std::to_string(items_.size()), std::forward<Args>(args)...);
+  }
+  std::size_t size() const { return items_.size(); }
+  T& operator[](std::size_t i) { return items_[i]; }
+  auto begin() { return items_.begin(); }
+  auto end() { return items_.end(); }
+
+ private:
+  std::deque<T> items_;  // which does not move them
 };
 
 }  // namespace plait::nn

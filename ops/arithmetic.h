@@ -85,8 +85,8 @@ inline constexpr Op pow{
         da = g.dy() * g.in(1) * g.b.add("pow", {g.in(0), g.in(1) - one})[0];
       }
       if (g.wants(1)) {  // 0^b is 0 for b > 0: no slope there, not 0 * -inf
-        const Tensor zero = equal(g.in(0), 0);
-        db = where(zero, 0.0, g.dy() * g.out() * where(zero, one, g.in(0)).log());
+        const Tensor zero = plait::equal(g.in(0), 0);
+        db = plait::where(zero, 0.0, g.dy() * g.out() * plait::where(zero, one, g.in(0)).log());
       }
       return {da, db};
     }}},
@@ -97,9 +97,9 @@ inline constexpr Op pow{
 // At a tie the gradient goes to both in halves, so that max(a, a) has the gradient of a.
 inline Grads extremum_grads(GradCtx& g) {
   const Tensor half = g.b.constant(0.5, g.dy().dtype());
-  const Tensor tie = where(equal(g.in(0), g.in(1)), g.dy() * half, 0.0);
-  return {where(equal(g.in(0), g.out()), g.dy(), 0.0) - tie,
-          where(equal(g.in(1), g.out()), g.dy(), 0.0) - tie};
+  const Tensor tie = plait::where(plait::equal(g.in(0), g.in(1)), g.dy() * half, 0.0);
+  return {plait::where(plait::equal(g.in(0), g.out()), g.dy(), 0.0) - tie,
+          plait::where(plait::equal(g.in(1), g.out()), g.dy(), 0.0) - tie};
 }
 
 inline constexpr Op maximum{

@@ -57,8 +57,8 @@ void check_mask(const NodeView& v, const Shape& scores) {
   if (!v.has(3)) return;
   const DType q = v.in(0).dtype, mask = v.in(3).dtype;
   if (mask != DType::boolean && mask != q && mask != compute_dtype(q)) {
-    v.fail_hint("It is bool, or added to the scores in their dtype", "mask cannot be ", mask,
-                ": ", v.operand_text());
+    v.fail_hint("It is bool, or added to the scores in their dtype", "mask cannot be ", mask, ": ",
+                v.operand_text());
   }
   if (!(broadcast(v, scores, v.in(3).shape) == scores)) {
     v.fail("mask does not broadcast to ", shape_text(scores), ": ", v.operand_text());
@@ -95,8 +95,7 @@ std::vector<ir::Type> infer_attention(const NodeView& v) {
 }
 
 std::vector<Tensor> decompose_attention(DecomposeCtx& c) {
-  const Tensor p =
-      probabilities(c.node, c.in(0), c.in(1), c.has(3) ? c.in(3) : Tensor());
+  const Tensor p = probabilities(c.node, c.in(0), c.in(1), c.has(3) ? c.in(3) : Tensor());
   return {matmul(p, c.in(2))};
 }
 

@@ -237,7 +237,8 @@ inline constexpr Op cast{
                "f32[9]{-400..400} | dtype=u8; f32[5]{-9..9} | dtype=i64; f32[4] | dtype=bool; "
                "i64[9]{-400..400} | dtype=i8; i32[9]{-400..400} | dtype=u8; "
                "i64[9]{-5000..5000} | dtype=f16; i32[5]{-9..9} | dtype=f32; "
-               "i8[9]{-2..3} | dtype=bool; bool[6] | dtype=f32; bool[6] | dtype=i64; f32[0] | dtype=i32",
+               "i8[9]{-2..3} | dtype=bool; bool[6] | dtype=f32; bool[6] | dtype=i64; "
+               "f32[0] | dtype=i32",
     .exact = [](const double* x, const NodeView& node) {
       return exact_cast(x[0], node.in(0).dtype, node.out().dtype);
     },

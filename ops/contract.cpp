@@ -1,8 +1,6 @@
 // Matrix products and linear layers: types, index maps, gradients.
 #include "ops/contract.h"
 
-#include <algorithm>
-
 namespace plait::ops {
 namespace {
 
@@ -41,8 +39,8 @@ std::vector<ir::Type> infer_matmul(const NodeView& v) {
   same_dtype(v, 0, 1);
   const Shape &a = v.in(0).shape, &b = v.in(1).shape;
   if (a.size() < 2 || b.size() < 2) {
-    v.fail_hint("Unsqueeze a vector to a matrix", "operands must have at least two axes: ",
-                v.operand_text());
+    v.fail_hint("Unsqueeze a vector to a matrix",
+                "operands must have at least two axes: ", v.operand_text());
   }
   const Matrix x = matrix_of(a, t.transpose_a), y = matrix_of(b, t.transpose_b);
   if (!(x.columns == y.rows)) {

@@ -41,7 +41,8 @@ inline constexpr Op matmul{
                "f32[5,3], f32[4,5] | transpose_a=true, transpose_b=true; "
                "f32[2,3,4], f32[2,4,5]; f32[2,3,4], f32[4,5]; f32[3,4], f32[2,4,5]; "
                "f32[2,4,3], f32[4,2] | transpose_a=true; f32[2,3,4], f32[5,4] | transpose_b=true; "
-               "f32[2,1,3,4], f32[3,4,2]; f32[2,1,4,3], f32[3,2,4] | transpose_a=true, transpose_b=true; "
+               "f32[2,1,3,4], f32[3,4,2]; "
+               "f32[2,1,4,3], f32[3,2,4] | transpose_a=true, transpose_b=true; "
                "f32[0,3], f32[3,2]; f32[2,0], f32[0,3]; i64[2,3], i64[3,2]",
     .doc = "matrices in the last two axes; the axes before them broadcast"};
 
@@ -65,9 +66,11 @@ inline constexpr Op einsum{
                "f32[2,3], f32[2,4] | equation=\"ab,ac->cba\"; f32[3,2] | equation=\"ij -> ji\"; "
                "f32[2,3,4] | equation=\"abc->b\"; f32[3,3] | equation=\"ii\"; "
                "f32[3,2,3] | equation=\"iji->ij\"; f32[2,2,2] | equation=\"iii->i\"; "
-               "f32[3,3], f32[3,2] | equation=\"ii,ij->j\"; f32[3,4], f32[3] | equation=\"ij,i->i\"; "
+               "f32[3,3], f32[3,2] | equation=\"ii,ij->j\"; "
+               "f32[3,4], f32[3] | equation=\"ij,i->i\"; "
                "f32[2,3,4], f32[4,3,2] | equation=\"abc,cbd->ad\"; "
-               "f32[3], f32[], f32[3] | equation=\"i,,i->i\"; f32[2,0], f32[0,3] | equation=\"ij,jk->ik\"; "
+               "f32[3], f32[], f32[3] | equation=\"i,,i->i\"; "
+               "f32[2,0], f32[0,3] | equation=\"ij,jk->ik\"; "
                "f32[2,3] | equation=\"ij->ij\"; i64[2,3], i64[3] | equation=\"ij,j->i\"",
     .doc = "sum of products by named indices, two operands at a time from the left"};
 

@@ -1,5 +1,5 @@
-// Convolutions over two spatial axes. Forward, gradient of the input and gradient of the weights are
-// three ops of one trilinear form, so that each one's gradients are the other two.
+// Convolutions over two spatial axes. Forward, gradient of the input and gradient of the weights
+// are three ops of one trilinear form, so that each one's gradients are the other two.
 #pragma once
 
 #include "ops/builder.h"
@@ -72,7 +72,8 @@ inline constexpr Op conv2d{
                "f32[1,4,5,7], f32[6,2,2,3], f32[6] | stride=[1,2], dilation=[2,1], groups=2; "
                "f32[1,3,4,4], f32[6,1,3,3] | padding=[1,1], groups=3; "
                "f32[2,5,1,1], f32[4,5,1,1], f32[4]; f32[0,2,3,3], f32[1,2,2,2]; "
-               "f32[1,7,6,2], f32[3,3,2,2], f32[3] | stride=[3,2], padding=[2,1], dilation=[2,3], layout=\"NHWC\"; "
+               "f32[1,7,6,2], f32[3,3,2,2], f32[3] | stride=[3,2], padding=[2,1], dilation=[2,3], "
+               "layout=\"NHWC\"; "
                "f32[1,4,4,4], f32[4,2,1,2] | stride=[2,2], groups=2, layout=\"NHWC\""};
 
 inline constexpr Op conv2d_input_grad{
@@ -84,9 +85,12 @@ inline constexpr Op conv2d_input_grad{
                "f32[1,2,2,5], f32[2,3,3,3] | stride=[2,1], padding=[0,1,2,0], size=[5,5]; "
                "f32[1,2,2,5], f32[2,3,3,3] | stride=[2,1], padding=[0,1,2,0], size=[4,5]; "
                "f32[1,6,3,3], f32[6,2,2,3] | stride=[1,2], dilation=[2,1], groups=2, size=[5,7]; "
-               "f32[1,3,2,3], f32[3,2,3,2] | stride=[4,2], padding=[1,0], dilation=[2,4], size=[9,10]; "
-               "f32[1,3,3,3], f32[3,2,3,3] | stride=[2,3], padding=[3,4], dilation=[3,2], size=[5,6]; "
-               "f32[1,2,3,3], f32[3,3,2,2] | stride=[3,2], padding=[2,1], dilation=[2,3], layout=\"NHWC\", size=[5,6]; "
+               "f32[1,3,2,3], f32[3,2,3,2] | stride=[4,2], padding=[1,0], dilation=[2,4], "
+               "size=[9,10]; "
+               "f32[1,3,3,4], f32[3,2,3,3] | stride=[2,3], padding=[3,4], dilation=[3,2], "
+               "size=[5,6]; "
+               "f32[1,2,3,3], f32[3,3,2,2] | stride=[3,2], padding=[2,1], dilation=[2,3], "
+               "layout=\"NHWC\", size=[5,6]; "
                "f32[1,2,2,4], f32[4,1,2,2] | stride=[2,2], groups=2, layout=\"NHWC\", size=[4,4]",
     .doc = "the gradient of conv2d with respect to x, an image of height and width `size`"};
 
@@ -99,7 +103,8 @@ inline constexpr Op conv2d_weight_grad{
                "f32[1,3,6,5], f32[1,2,3,5] | stride=[2,1], padding=[0,1,2,0], kernel=[3,3]; "
                "f32[1,4,5,7], f32[1,6,3,3] | stride=[1,2], dilation=[2,1], groups=2, kernel=[2,3]; "
                "f32[0,2,3,3], f32[0,1,2,2] | kernel=[2,2]; "
-               "f32[2,7,6,2], f32[2,4,3,3] | stride=[3,2], padding=[2,1], dilation=[2,3], layout=\"NHWC\", kernel=[1,2]; "
+               "f32[2,7,6,2], f32[2,4,3,3] | stride=[3,2], padding=[2,1], dilation=[2,3], "
+               "layout=\"NHWC\", kernel=[1,2]; "
                "f32[1,4,4,4], f32[1,2,2,4] | stride=[2,2], groups=2, layout=\"NHWC\", kernel=[1,2]",
     .doc = "the gradient of conv2d with respect to w, of height and width `kernel`"};
 
@@ -112,7 +117,8 @@ inline constexpr Op conv_transpose2d{
                "f32[1,2,3,4], f32[2,3,3,3] | stride=[2,1], padding=[1,1], output_padding=[1,0]; "
                "f32[1,4,3,2], f32[4,2,2,3], f32[4] | padding=[0,1,1,0], dilation=[2,1], groups=2; "
                "f32[1,3,1,1], f32[3,1,4,4]; f32[0,2,2,2], f32[2,1,1,1]; "
-               "f32[1,2,3,4], f32[4,3,2,1], f32[2] | stride=[3,2], dilation=[2,1], groups=2, output_padding=[2,1], layout=\"NHWC\"",
+               "f32[1,2,3,4], f32[4,3,2,1], f32[2] | stride=[3,2], dilation=[2,1], groups=2, "
+               "output_padding=[2,1], layout=\"NHWC\"",
     .doc = "the map of conv2d_input_grad as a layer: weights are [CI, CO/groups, KH, KW]"};
 
 inline constexpr const Op* kConv[] = {&conv2d, &conv2d_input_grad, &conv2d_weight_grad,

@@ -1,6 +1,7 @@
 // Einsum: its equation, its decomposition into matrix products, its gradient as einsums.
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
 
 #include "base/text.h"
@@ -70,7 +71,8 @@ Equation parse_equation(const NodeView& v) {
     }
   }
   if (arrow == std::string::npos) {
-    e.result = filter(known, [&](char c) { return std::count(known.begin(), known.end(), c) == 1; });
+    const auto once = [&](char c) { return known.find(c) == known.rfind(c); };
+    e.result = filter(known, once);
     std::sort(e.result.begin(), e.result.end());
   }
   check_result(v, e.result, known);
@@ -104,8 +106,9 @@ Tensor diagonal_mask(Builder& b, const Letters& at, const Shape& shape) {
   for (std::size_t i = 0; i < at.size(); ++i) {
     const std::size_t first = at.find(at[i]);
     if (first == i) continue;
-    const Tensor same = equal(counting(b, at.size(), first, shape[i]),
-                              counting(b, at.size(), i, shape[i]));
+    const Tensor row = counting(b, at.size(), first, shape[i]);
+    const Tensor column = counting(b, at.size(), i, shape[i]);
+    const Tensor same = equal(row, column);
     mask = mask ? logical_and(mask, same) : same;
   }
   return mask;
@@ -135,13 +138,15 @@ Term arranged(const Term& t, const Letters& order) {
   return {t.x.transpose(axes), order};
 }
 
-/// The axes after the first `lead` as two: products of the sizes of `rows` and `columns`.
-Tensor as_matrices(const Term& t, std::size_t lead, const Letters& rows, const Letters& columns) {
-  if (rows.size() == 1 && columns.size() == 1) return t.x;
-  Shape shape(t.x.shape().begin(), t.x.shape().begin() + static_cast<std::ptrdiff_t>(lead));
+/// The axes in the order batch, rows, columns; the rows joined to one axis, the columns to another.
+Tensor as_matrices(const Term& t, const Letters& batch, const Letters& rows,
+                   const Letters& columns) {
+  const Tensor x = arranged(t, batch + rows + columns).x;
+  if (rows.size() == 1 && columns.size() == 1) return x;
+  Shape shape = t.sizes(batch);
   shape.push_back(element_count(t.sizes(rows)));
   shape.push_back(element_count(t.sizes(columns)));
-  return t.x.reshape(shape);
+  return x.reshape(shape);
 }
 
 /// How the letters of two terms meet.
@@ -164,16 +169,15 @@ Term product_of(const Term& a, const Term& b, const Meeting& m) {
   return {x * y, m.batch + m.left + m.right};
 }
 
+/// A matrix product. Each side is laid out so that its innermost axis stays innermost if it can.
 Term contraction_of(const Term& a, const Term& b, const Meeting& m, DType dtype) {
-  const Matmul flags{a.at == m.batch + m.summed + m.left, b.at == m.batch + m.right + m.summed};
-  const Term x = flags.transpose_a ? a : arranged(a, m.batch + m.left + m.summed);
-  const Term y = flags.transpose_b ? b : arranged(b, m.batch + m.summed + m.right);
-  const std::size_t lead = m.batch.size();
-  const Tensor left = flags.transpose_a ? as_matrices(x, lead, m.summed, m.left)
-                                        : as_matrices(x, lead, m.left, m.summed);
-  const Tensor right = flags.transpose_b ? as_matrices(y, lead, m.right, m.summed)
-                                         : as_matrices(y, lead, m.summed, m.right);
-  const Tensor z = matmul(narrow(left, dtype), narrow(right, dtype), flags);
+  const Matmul flags{has(m.left, a.at.back()), has(m.summed, b.at.back())};
+  const Tensor left = flags.transpose_a ? as_matrices(a, m.batch, m.summed, m.left)
+                                        : as_matrices(a, m.batch, m.left, m.summed);
+  const Tensor right = flags.transpose_b ? as_matrices(b, m.batch, m.right, m.summed)
+                                         : as_matrices(b, m.batch, m.summed, m.right);
+  const Tensor x = narrow(left, dtype), y = narrow(right, dtype);
+  const Tensor z = matmul(x, y, flags);
   Shape shape = a.sizes(m.batch + m.left);
   for (const Dim& d : b.sizes(m.right)) shape.push_back(d);
   return {z.shape() == shape ? z : z.reshape(shape), m.batch + m.left + m.right};

@@ -21,9 +21,7 @@ void want_indices(const NodeView& v, int i) { want_dtype(v, i, kIndexInts, "i32 
 std::int64_t gather_axis(const NodeView& v) {
   return axis_of(v, v.as<GatherAxis>().axis, v.in(0).rank());
 }
-std::int64_t along_axis(const NodeView& v) {
-  return axis_of(v, v.as<Axis>().axis, v.in(0).rank());
-}
+std::int64_t along_axis(const NodeView& v) { return axis_of(v, v.as<Axis>().axis, v.in(0).rank()); }
 
 /// UserError unless the indices have x's sizes but for the axis.
 void want_aligned(const NodeView& v) {
@@ -152,8 +150,8 @@ loop::Nest nest_take_along(const NodeView& v) {
 loop::Nest nest_one_hot(const NodeView& v) {
   loop::Nest nest;
   const std::vector<Dim> index = index_all(nest, v.out().shape);
-  const Dim id = add_loaded(nest, "id", v.out().shape.back(),
-                            {0, {index.begin(), index.end() - 1}});
+  const Dim id =
+      add_loaded(nest, "id", v.out().shape.back(), {0, {index.begin(), index.end() - 1}});
   nest.body = eq(loop::Expr::index(id), loop::Expr::index(index.back()));
   return nest;
 }
@@ -213,8 +211,7 @@ Grads grad_take_along(GradCtx& g) {
 }
 
 Grads grad_scatter_add(GradCtx& g) {
-  return {g.dy(), Tensor(),
-          g.wants(2) ? gather(g.dy(), g.in(1), g.as<GatherAxis>()) : Tensor()};
+  return {g.dy(), Tensor(), g.wants(2) ? gather(g.dy(), g.in(1), g.as<GatherAxis>()) : Tensor()};
 }
 
 Grads grad_scatter_add_along(GradCtx& g) {
@@ -226,8 +223,6 @@ Grads grad_gather_columns(GradCtx& g) {
   return {scatter_columns(g.dy(), g.in(1), Depth{depth}), Tensor()};
 }
 
-Grads grad_scatter_columns(GradCtx& g) {
-  return {gather_columns(g.dy(), g.in(1)), Tensor()};
-}
+Grads grad_scatter_columns(GradCtx& g) { return {gather_columns(g.dy(), g.in(1)), Tensor()}; }
 
 }  // namespace plait::ops

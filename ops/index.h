@@ -81,8 +81,8 @@ inline constexpr Op scatter_add{
     .infer = infer_scatter_add, .eval = eval_scatter_add, .grads = {{"indices", grad_scatter_add}},
     .colour = Colour::kBlack, .operations = one_per_update,
     .samples = "f32[5,3], i64[4], f32[4,3]; f32[2,5,3], i32[3,2], f32[2,3,2,3] | axis=1; "
-               "f32[3,5], i64[7], f32[3,7] | axis=-1; f32[5], i64[], f32[]; f32[3,2], i64[0], f32[0,2]; "
-               "i64[5,2], i64[6], i64[6,2]; i8[5], i64[9], i8[9]",
+               "f32[3,5], i64[7], f32[3,7] | axis=-1; f32[5], i64[], f32[]; "
+               "f32[3,2], i64[0], f32[0,2]; i64[5,2], i64[6], i64[6,2]; i8[5], i64[9], i8[9]",
     .doc = "x with updates added at indices of an axis: what gather reads, written"};
 
 inline constexpr Op scatter_add_along{
@@ -101,7 +101,8 @@ inline constexpr Op one_hot{
     .infer = infer_one_hot, .nest = nest_one_hot,
     .colour = Colour::kClear,
     .samples = "i64[7] | depth=5; i32[2,3] | depth=6; i64[] | depth=5; i64[0] | depth=2; "
-               "i64[4] | depth=5, dtype=i64; i64[4] | depth=5, dtype=bool; i64[4] | depth=5, dtype=f16",
+               "i64[4] | depth=5, dtype=i64; i64[4] | depth=5, dtype=bool; "
+               "i64[4] | depth=5, dtype=f16",
     .doc = "1 at column ids of a new last axis of size depth, 0 elsewhere"};
 
 inline constexpr Op gather_columns{
@@ -109,7 +110,8 @@ inline constexpr Op gather_columns{
     .infer = infer_gather_columns, .nest = nest_gather_columns,
     .grads = {{"ids", grad_gather_columns}},
     .colour = Colour::kClear,
-    .samples = "f32[2,3,5], i64[2,4]; f32[1,1,5], i32[1,7]; f32[2,2,5], i64[2,0]; i32[2,2,5], i64[2,2]",
+    .samples = "f32[2,3,5], i64[2,4]; f32[1,1,5], i32[1,7]; f32[2,2,5], i64[2,0]; "
+               "i32[2,2,5], i64[2,2]",
     .doc = "y[b,t,j] = x[b,t,ids[b,j]]"};
 
 inline constexpr Op scatter_columns{

@@ -1,6 +1,8 @@
 // The lines of a row-major array along one axis, for ops that are written out.
 #pragma once
 
+#include <concepts>
+
 #include "base/array.h"
 
 namespace plait::ops {

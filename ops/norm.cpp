@@ -40,9 +40,9 @@ std::size_t channel_axis(const NodeView& v, const std::string& layout) {
 
 /// Where the channels of x are: parameters [C] are reshaped to `aligned` to meet x.
 struct Channels {
-  Shape aligned;      // 1 everywhere but at the channels
-  AxisList others;    // axes that are not the channels'
-  Dim count;          // C
+  Shape aligned;    // 1 everywhere but at the channels
+  AxisList others;  // axes that are not the channels'
+  Dim count;        // C
   Tensor align(const Tensor& t) const { return t.reshape(aligned); }
   Tensor sum(const Tensor& t) const { return t.sum(others); }
 };
@@ -58,13 +58,13 @@ Channels channels_of(const NodeView& v, const std::string& layout) {
   return c;
 }
 
-/// What is taken off x (nothing for rms_norm) and what multiplies the rest; `axes` kept with size 1.
+/// What is taken off x (by rms_norm nothing) and what multiplies the rest; size 1 along the axes.
 struct Statistics {
   Tensor mean, rstd;
 };
 
 /// What weight and bias are applied to, and the factor that made it.
-struct Normal {
+struct Normalised {
   Tensor value, rstd;
 };
 
@@ -77,16 +77,16 @@ Statistics mean_square(const Tensor& x, const AxisList& axes, double eps) {
   return {Tensor(), (x.square().mean(axes, true) + eps).rsqrt()};
 }
 
-Normal normalise(const Tensor& x, const Statistics& s) {
+Normalised normalise(const Tensor& x, const Statistics& s) {
   return {(s.mean ? x - s.mean : x) * s.rstd, s.rstd};
 }
 
 /// The gradient of x from that of its normal, where a mean was taken off.
-Tensor standardise_grad(const Tensor& d, const Normal& n, const AxisList& axes) {
+Tensor standardise_grad(const Tensor& d, const Normalised& n, const AxisList& axes) {
   return n.rstd * (d - d.mean(axes, true) - n.value * (d * n.value).mean(axes, true));
 }
 
-Tensor scale_to_unit_grad(const Tensor& d, const Normal& n, const AxisList& axes) {
+Tensor scale_to_unit_grad(const Tensor& d, const Normalised& n, const AxisList& axes) {
   return n.rstd * (d - n.value * (d * n.value).mean(axes, true));
 }
 
@@ -116,7 +116,7 @@ Grouped grouped(const NodeView& v, const GroupNorm& a) {
     const auto at = static_cast<std::int64_t>(out.shape.size());
     if (i == axis) {
       out.shape.push_back(a.groups);
-      out.shape.push_back(floordiv(x[i], a.groups));
+      out.shape.push_back(plait::floordiv(x[i], a.groups));
       out.axes.push_back(at + 1);
     } else {
       out.shape.push_back(x[i]);
@@ -127,8 +127,8 @@ Grouped grouped(const NodeView& v, const GroupNorm& a) {
 }
 
 /// Gradients of a trailing norm's operands.
-Grads trailing_grads(GradCtx& g, const Normal& n, const AxisList& axes,
-                     Tensor (*normal_grad)(const Tensor&, const Normal&, const AxisList&)) {
+Grads trailing_grads(GradCtx& g, const Normalised& n, const AxisList& axes,
+                     Tensor (*normal_grad)(const Tensor&, const Normalised&, const AxisList&)) {
   Grads grads(static_cast<std::size_t>(g.node.count()));
   if (g.wants(0)) {
     grads[0] = normal_grad(g.node.has(1) ? g.dy() * g.in(1) : g.dy(), n, axes);
@@ -157,7 +157,7 @@ Grads group_norm_grads(GradCtx& g, bool saved) {
   const Grouped to = grouped(g.node, a);
   const Channels channels = channels_of(g.node, a.layout);
   const Statistics s = keep(g, moments(g.in(0).reshape(to.shape), to.axes, a.eps), saved);
-  const Normal n = normalise(g.in(0).reshape(to.shape), s);
+  const Normalised n = normalise(g.in(0).reshape(to.shape), s);
   Grads grads(static_cast<std::size_t>(g.node.count()));
   if (g.wants(0)) {
     const Tensor d = g.node.has(1) ? g.dy() * channels.align(g.in(1)) : g.dy();
@@ -183,7 +183,7 @@ Grads batch_norm_grads(GradCtx& g, const Channels& channels, const Tensor& mean,
                        const Tensor& var) {
   const Tensor centred = g.in(0) - channels.align(mean);
   const Tensor rstd = (channels.align(var) + g.as<BatchNorm>().eps).rsqrt();
-  const Normal n{centred * rstd, rstd};
+  const Normalised n{centred * rstd, rstd};
   Grads grads(3);
   if (g.has_dy(0)) {
     if (g.wants(0)) {
@@ -265,8 +265,8 @@ std::vector<Tensor> decompose_batch_norm(DecomposeCtx& c) {
   const Tensor mean = c.in(0).mean(channels.others, true);
   const Tensor centred = c.in(0) - mean;
   const Tensor var = centred.square().mean(channels.others, true);
-  const Tensor y = centred * (var + a.eps).rsqrt() * channels.align(c.in(1)) +
-                   channels.align(c.in(2));
+  const Tensor y =
+      centred * (var + a.eps).rsqrt() * channels.align(c.in(1)) + channels.align(c.in(2));
   return {y, mean.reshape({channels.count}), var.reshape({channels.count})};
 }
 

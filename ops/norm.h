@@ -1,5 +1,5 @@
-// Normalisations. Composites: statistics are computed in f32 for halves, the result is rounded once.
-// Weights, biases and given statistics have x's dtype, or f32 where x is a half.
+// Normalisations. Composites: computed in f32 for halves, the result rounded once. Weights, biases
+// and given statistics have x's dtype, or f32 where x is a half; batch statistics are never halves.
 #pragma once
 
 #include "ops/builder.h"

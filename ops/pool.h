@@ -1,5 +1,5 @@
-// Pooling over two spatial axes, by PyTorch's rules. All are nests: the gradient of max-pooling goes
-// through the position of the maximum in its window, so that no kernel scatters.
+// Pooling over two spatial axes, by PyTorch's rules. The gradient of max-pooling goes through the
+// position of the maximum in its window, so that it too gathers and is a nest.
 #pragma once
 
 #include "ops/builder.h"
@@ -94,7 +94,8 @@ inline constexpr Op max_pool2d{
               {"arg", max_pool2d_from_arg},
               {"x", max_pool2d_from_x}},
     .colour = Colour::kClear,
-    .samples = "f32[2,2,5,6] | kernel=[2,2]; f32[1,2,6,7] | kernel=[3,2], stride=[2,3], padding=[1,1]; "
+    .samples = "f32[2,2,5,6] | kernel=[2,2]; f32[1,2,6,7] | kernel=[3,2], stride=[2,3], "
+               "padding=[1,1]; "
                "f32[1,1,5,5] | kernel=[2,2], stride=[3,3], padding=[1,1], ceil_mode=true; "
                "f32[1,2,6,5] | kernel=[3,3], stride=[2,1], padding=[0,1,2,0], ceil_mode=true; "
                "f32[1,1,7,8] | kernel=[2,3], stride=[1,2], padding=[0,1], dilation=[3,2]; "
@@ -107,8 +108,10 @@ inline constexpr Op max_pool2d_arg{
     .colour = Colour::kClear,
     .samples = "f32[2,2,5,6], f32[2,2,2,3]{-0.5..2} | kernel=[2,2]; "
                "f32[1,2,6,7], f32[1,2,3,3] | kernel=[3,2], stride=[2,3], padding=[1,1]; "
-               "f32[1,1,7,8], f32[1,1,4,3]{0..1} | kernel=[2,3], stride=[1,2], padding=[0,1], dilation=[3,2]; "
-               "f32[1,6,4,3], f32[1,3,3,3] | kernel=[3,2], stride=[2,2], padding=[0,1], ceil_mode=true, layout=\"NHWC\"; "
+               "f32[1,1,7,8], f32[1,1,4,3]{0..1} | kernel=[2,3], stride=[1,2], padding=[0,1], "
+               "dilation=[3,2]; "
+               "f32[1,6,4,3], f32[1,3,3,3] | kernel=[3,2], stride=[2,2], padding=[0,1], "
+               "ceil_mode=true, layout=\"NHWC\"; "
                "f32[1,1,17,17], f32[1,1,2,2]{1.9..2.1} | kernel=[16,16], stride=[1,1]",
     .doc = "the first position (row * width + column) in each window of x that reaches y, its "
            "maximum; the window's size where none does"};
@@ -119,8 +122,10 @@ inline constexpr Op max_pool2d_take{
     .grads = {{"arg", grad_max_pool2d_take}}, .colour = Colour::kClear,
     .samples = "f32[2,2,5,6], u8[2,2,2,3]{0..4} | kernel=[2,2]; "
                "f32[1,2,6,7], u8[1,2,3,3]{0..7} | kernel=[3,2], stride=[2,3], padding=[1,1]; "
-               "f32[1,1,7,8], u8[1,1,4,3]{0..6} | kernel=[2,3], stride=[1,2], padding=[0,1], dilation=[3,2]; "
-               "f32[1,6,4,3], u8[1,3,3,3]{0..6} | kernel=[3,2], stride=[2,2], padding=[0,1], ceil_mode=true, layout=\"NHWC\"; "
+               "f32[1,1,7,8], u8[1,1,4,3]{0..6} | kernel=[2,3], stride=[1,2], padding=[0,1], "
+               "dilation=[3,2]; "
+               "f32[1,6,4,3], u8[1,3,3,3]{0..6} | kernel=[3,2], stride=[2,2], padding=[0,1], "
+               "ceil_mode=true, layout=\"NHWC\"; "
                "f32[1,1,17,17], i32[1,1,2,2]{0..256} | kernel=[16,16], stride=[1,1]",
     .doc = "of each window of x the element at position `arg`; 0 where that is outside"};
 
@@ -130,9 +135,12 @@ inline constexpr Op max_unpool2d{
     .grads = {{"arg", grad_max_unpool2d}}, .colour = Colour::kGray,
     .operations = max_unpool2d_operations,
     .samples = "f32[2,2,2,3], u8[2,2,2,3]{0..4} | kernel=[2,2], size=[5,6]; "
-               "f32[1,2,3,3], u8[1,2,3,3]{0..7} | kernel=[3,2], stride=[2,3], padding=[1,1], size=[6,7]; "
-               "f32[1,1,4,3], u8[1,1,4,3]{0..6} | kernel=[2,3], stride=[1,2], padding=[0,1], dilation=[3,2], size=[7,8]; "
-               "f32[1,3,3,3], u8[1,3,3,3]{0..6} | kernel=[3,2], stride=[2,2], padding=[0,1], ceil_mode=true, layout=\"NHWC\", size=[6,4]; "
+               "f32[1,2,3,3], u8[1,2,3,3]{0..7} | kernel=[3,2], stride=[2,3], padding=[1,1], "
+               "size=[6,7]; "
+               "f32[1,1,4,3], u8[1,1,4,3]{0..6} | kernel=[2,3], stride=[1,2], padding=[0,1], "
+               "dilation=[3,2], size=[7,8]; "
+               "f32[1,3,3,3], u8[1,3,3,3]{0..6} | kernel=[3,2], stride=[2,2], padding=[0,1], "
+               "ceil_mode=true, layout=\"NHWC\", size=[6,4]; "
                "f32[1,1,2,2], i32[1,1,2,2]{0..256} | kernel=[16,16], stride=[1,1], size=[17,17]",
     .doc = "adds each element of dy to position `arg` of its window in an image of size `size`"};
 
@@ -140,10 +148,12 @@ inline constexpr Op avg_pool2d{
     .name = "avg_pool2d", .inputs = {"x"}, .dtypes = kFloats, .attrs = &ir::kSchema<AvgPool2d>,
     .infer = infer_avg_pool2d, .nest = nest_avg_pool2d, .grads = {{"", grad_avg_pool2d}},
     .colour = Colour::kGray,
-    .samples = "f32[2,2,5,6] | kernel=[2,2]; f32[1,2,6,7] | kernel=[3,2], stride=[2,3], padding=[1,1]; "
+    .samples = "f32[2,2,5,6] | kernel=[2,2]; f32[1,2,6,7] | kernel=[3,2], stride=[2,3], "
+               "padding=[1,1]; "
                "f32[1,2,6,7] | kernel=[3,2], stride=[2,3], padding=[1,1], count_include_pad=false; "
                "f32[1,2,6,7] | kernel=[3,2], stride=[2,3], padding=[1,1], ceil_mode=true; "
-               "f32[1,2,6,7] | kernel=[3,2], stride=[2,3], padding=[0,1,1,0], ceil_mode=true, count_include_pad=false; "
+               "f32[1,2,6,7] | kernel=[3,2], stride=[2,3], padding=[0,1,1,0], ceil_mode=true, "
+               "count_include_pad=false; "
                "f32[2,5,4,3] | kernel=[3,3], stride=[1,1], padding=[1,1], layout=\"NHWC\"; "
                "f32[0,2,3,3] | kernel=[3,1]"};
 
@@ -154,9 +164,12 @@ inline constexpr Op avg_pool2d_grad{
     .operations = avg_pool2d_grad_operations,
     .samples = "f32[2,2,2,3] | kernel=[2,2], size=[5,6]; "
                "f32[1,2,3,3] | kernel=[3,2], stride=[2,3], padding=[1,1], size=[6,7]; "
-               "f32[1,2,4,3] | kernel=[3,2], stride=[2,3], padding=[1,1], ceil_mode=true, size=[6,7]; "
-               "f32[1,2,3,3] | kernel=[3,2], stride=[2,3], padding=[0,1,1,0], ceil_mode=true, count_include_pad=false, size=[6,7]; "
-               "f32[2,5,4,3] | kernel=[3,3], stride=[1,1], padding=[1,1], layout=\"NHWC\", size=[5,4]",
+               "f32[1,2,4,3] | kernel=[3,2], stride=[2,3], padding=[1,1], ceil_mode=true, "
+               "size=[6,7]; "
+               "f32[1,2,3,3] | kernel=[3,2], stride=[2,3], padding=[0,1,1,0], ceil_mode=true, "
+               "count_include_pad=false, size=[6,7]; "
+               "f32[2,5,4,3] | kernel=[3,3], stride=[1,1], padding=[1,1], layout=\"NHWC\", "
+               "size=[5,4]",
     .doc = "the gradient of avg_pool2d with respect to x, an image of size `size`"};
 
 inline constexpr std::string_view kImages =

@@ -110,8 +110,7 @@ Grads dropout_from_key(GradCtx& g) {
 Grads dropout_from_mask(GradCtx& g) {
   const auto a = g.as<Dropout>();
   const Tensor mask = g.save("mask", kept_elements(g.in(1), g.type().shape, a));
-  return {a.p == 1 ? g.b.full(0, g.dy().dtype(), g.type().shape) : drop(g.dy(), mask, a),
-          Tensor()};
+  return {a.p == 1 ? g.b.full(0, g.dy().dtype(), g.type().shape) : drop(g.dy(), mask, a), Tensor()};
 }
 
 }  // namespace plait::ops

@@ -1,5 +1,6 @@
-// Random numbers. Counter-based (base/philox.h): keyed by key = (seed, step), the attribute `stream`
-// and the element's row-major index, so that recomputing, sharding or resuming draws the same.
+// Random numbers, counter-based (base/philox.h): keyed by key = (seed, step), the attribute
+// `stream` and the element's row-major index, so that recomputing, sharding or resuming draws the
+// same.
 #pragma once
 
 #include "ops/builder.h"

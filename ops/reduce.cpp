@@ -46,7 +46,14 @@ Grads share_among(GradCtx& g, const Tensor& mask) {
 Tensor zero_if_infinite(const Tensor& t) { return where(is_inf(t), 0.0, t); }
 
 Grads softmax_times_dy(GradCtx& g, const Tensor& x, const Tensor& y) {
-  return {kept(g, g.dy()) * (x - zero_if_infinite(kept(g, y))).exp()};
+  const Tensor softmax = (x - zero_if_infinite(kept(g, y))).exp();
+  return {softmax * kept(g, g.dy())};
+}
+
+/// Where the extremum is.
+Tensor extremal(GradCtx& g) {
+  const Tensor x = g.in();
+  return equal(x, kept(g, g.out()));
 }
 
 }  // namespace
@@ -95,8 +102,8 @@ loop::Nest nest_reduction(const NodeView& v, loop::Reduce reduce) {
 loop::Nest nest_mean(const NodeView& v) {
   loop::Nest nest = nest_reduction(v, loop::Reduce::kSum);
   const Dim n = reduced_count(v);
-  const loop::Expr count = n.is_const() ? loop::Expr(static_cast<double>(n.value()))
-                                        : loop::Expr::index(n);
+  const loop::Expr count =
+      n.is_const() ? loop::Expr(static_cast<double>(n.value())) : loop::Expr::index(n);
   nest.finish = loop::Expr::acc() / count;
   return nest;
 }
@@ -117,13 +124,8 @@ Grads grad_mean(GradCtx& g) {
   return {kept(g, g.dy() / count).broadcast_to(shape)};
 }
 
-Grads grad_extremum(GradCtx& g) {
-  return share_among(g, equal(g.in(), kept(g, g.out())));
-}
-
-Grads grad_extremum_by_mask(GradCtx& g) {
-  return share_among(g, g.save("mask", equal(g.in(), kept(g, g.out()))));
-}
+Grads grad_extremum(GradCtx& g) { return share_among(g, extremal(g)); }
+Grads grad_extremum_by_mask(GradCtx& g) { return share_among(g, g.save("mask", extremal(g))); }
 
 // The slope towards an element is the product of all others, which is the product of those before
 // it and those after it along one axis: no division, so zeros are no exception. Several axes are
@@ -151,10 +153,14 @@ std::vector<Tensor> decompose_logsumexp(DecomposeCtx& c) {
   return {y.shape() == c.node.out().shape ? y : y.reshape(c.node.out().shape)};
 }
 
-Grads grad_logsumexp(GradCtx& g) { return softmax_times_dy(g, g.in(), g.out()); }
+Grads grad_logsumexp(GradCtx& g) {
+  const Tensor x = g.in();
+  return softmax_times_dy(g, x, g.out());
+}
 
 Grads grad_logsumexp_anew(GradCtx& g) {
-  return softmax_times_dy(g, g.in(), logsumexp(g.in(), g.as<Reduction>()));
+  const Tensor x = g.in();
+  return softmax_times_dy(g, x, logsumexp(x, g.as<Reduction>()));
 }
 
 }  // namespace plait::ops

@@ -10,7 +10,7 @@ namespace plait::ops {
 std::vector<ir::Type> infer_reduction(const NodeView& v);
 /// The same; UserError when there is nothing to choose from.
 std::vector<ir::Type> infer_choice(const NodeView& v);
-/// `ab->a`: the operand's elements reduced; `finish` and `reduce` are the op's to set.
+/// `ab->a`: the operand's elements reduced, without a finish.
 loop::Nest nest_reduction(const NodeView& v, loop::Reduce reduce);
 loop::Nest nest_mean(const NodeView& v);
 
@@ -25,10 +25,6 @@ std::vector<Tensor> decompose_logsumexp(DecomposeCtx& c);
 Grads grad_logsumexp(GradCtx& g);
 Grads grad_logsumexp_anew(GradCtx& g);
 
-inline constexpr std::string_view kReductions =
-    "f32[7]; f32[3,5] | axes=[0]; f32[3,5] | axes=[-1], keep=true; f32[2,3,4] | axes=[0,2]; "
-    "f32[2,3,4] | axes=[2,0], keep=true; f32[2,1,3] | axes=[1]; f32[]; f32[0,3] | axes=[1]";
-
 inline constexpr Op sum{
     .name = "sum", .inputs = {"x"}, .dtypes = kNumbers, .attrs = &ir::kSchema<Reduction>,
     .infer = infer_reduction,
@@ -36,15 +32,17 @@ inline constexpr Op sum{
     .grads = {{"", grad_sum}},
     .colour = Colour::kGray,
     .samples = "f32[7]; f32[3,5] | axes=[0]; f32[3,5] | axes=[-1], keep=true; "
-               "f32[2,3,4] | axes=[0,2]; f32[2,3,4] | axes=[2,0], keep=true; f32[2,1,3] | axes=[1]; "
-               "f32[]; f32[0,3] | axes=[0]; f32[2,0]; f32[0,3] | axes=[1]; i64[2,3] | axes=[1]; "
-               "i8[3]; u8[3,2] | axes=[0]"};
+               "f32[2,3,4] | axes=[0,2]; f32[2,3,4] | axes=[2,0], keep=true; "
+               "f32[2,1,3] | axes=[1]; f32[]; f32[0,3] | axes=[0]; f32[2,0]; "
+               "f32[0,3] | axes=[1]; i64[2,3] | axes=[1]; i8[3]; u8[3,2] | axes=[0]"};
 
 inline constexpr Op mean{
     .name = "mean", .inputs = {"x"}, .dtypes = kFloats, .traits = kWideGrad,
     .attrs = &ir::kSchema<Reduction>, .infer = infer_reduction, .nest = nest_mean,
     .grads = {{"", grad_mean}},
-    .colour = Colour::kGray, .samples = kReductions,
+    .colour = Colour::kGray,
+    .samples = "f32[7]; f32[3,5] | axes=[0]; f32[3,5] | axes=[-1], keep=true; "
+               "f32[2,3,4] | axes=[0,2]; f32[2,1,3] | axes=[1]; f32[]; f32[0,3] | axes=[1]",
     .doc = "NaN over no elements"};
 
 inline constexpr Op max{

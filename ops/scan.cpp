@@ -28,11 +28,13 @@ void accumulate(EvalCtx& c, loop::ScalarOp op, int initial) {
   const Lines lines = lines_along(x.sizes(), axis_of(c.node, a.axis, c.node.in(0).rank()));
   visit_wide(x.dtype(), [&]<class T>(TypeTag<T>) {
     T acc{};
-    walk_lines(lines, a.reverse, [&] { acc = T(initial); }, [&](std::int64_t i) {
-      const T next = loop::apply<T>(op, acc, element<T>(x, i), T(0));
-      set_element<T>(c.out(), i, a.exclusive ? acc : next);
-      acc = next;
-    });
+    walk_lines(
+        lines, a.reverse, [&] { acc = T(initial); },
+        [&](std::int64_t i) {
+          const T next = loop::apply<T>(op, acc, element<T>(x, i), T(0));
+          set_element<T>(c.out(), i, a.exclusive ? acc : next);
+          acc = next;
+        });
   });
 }
 
@@ -73,8 +75,9 @@ Tensor neighbour(const Tensor& x, std::int64_t axis, bool reverse, bool next) {
 Grads linear_scan_slopes(GradCtx& g, const Tensor& a, const Tensor& y) {
   const auto r = g.as<Recurrence>();
   const auto axis = axis_of(g.node, r.axis, g.type().rank());
-  const Tensor reaching = linear_scan(neighbour(a, axis, r.reverse, true), g.dy(),
-                                      Recurrence{r.axis, !r.reverse});
+  const Tensor dy = g.dy();
+  const Tensor reaching =
+      linear_scan(neighbour(a, axis, r.reverse, true), dy, Recurrence{r.axis, !r.reverse});
   if (!g.wants(0)) return {Tensor(), reaching};
   return {reaching * neighbour(y, axis, r.reverse, false), reaching};
 }
@@ -115,9 +118,9 @@ void eval_linear_scan(EvalCtx& c) {
   const auto r = c.as<Recurrence>();
   const Array &a = c.in(0), &b = c.in(1);
   double y = 0;
-  walk_lines(lines_along(a.sizes(), axis_of(c.node, r.axis, c.node.in(0).rank())), r.reverse,
-             [&] { y = 0; },
-             [&](std::int64_t i) { c.out().set(i, y = a.real(i) * y + b.real(i)); });
+  walk_lines(
+      lines_along(a.sizes(), axis_of(c.node, r.axis, c.node.in(0).rank())), r.reverse,
+      [&] { y = 0; }, [&](std::int64_t i) { c.out().set(i, y = a.real(i) * y + b.real(i)); });
 }
 
 Grads grad_cumsum(GradCtx& g) {
@@ -133,13 +136,14 @@ Grads grad_cumprod(GradCtx& g) {
   const auto axis = axis_of(g.node, a.axis, g.type().rank());
   const Tensor x = g.in();
   const Tensor dy = a.exclusive ? neighbour(g.dy(), axis, a.reverse, true) : g.dy();
-  const Tensor later = linear_scan(neighbour(x, axis, a.reverse, true), dy,
-                                   Recurrence{a.axis, !a.reverse});
+  const Tensor later =
+      linear_scan(neighbour(x, axis, a.reverse, true), dy, Recurrence{a.axis, !a.reverse});
   return {cumprod(x, Cumulative{a.axis, a.reverse, true}) * later};
 }
 
 Grads grad_linear_scan(GradCtx& g) {
-  return linear_scan_slopes(g, g.in(0), g.wants(0) ? g.out() : Tensor());
+  const Tensor a = g.in(0);
+  return linear_scan_slopes(g, a, g.wants(0) ? g.out() : Tensor());
 }
 
 Grads grad_linear_scan_anew(GradCtx& g) {

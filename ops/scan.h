@@ -76,8 +76,9 @@ inline constexpr Op linear_scan{
     .grads = {{"a,y", grad_linear_scan}, {"a,b", grad_linear_scan_anew}},
     .colour = Colour::kBlack,
     .operations = [](const NodeView& v) { return v.in(0).elements() * Dim(2); },
-    .samples = "f32[5], f32[5]; f32[3,4], f32[3,4] | axis=0; f32[2,3,2], f32[2,3,2] | axis=1, reverse=true; "
-               "f32[2,1], f32[2,1]; f32[2,0], f32[2,0]",
+    .samples = "f32[5], f32[5]; f32[3,4], f32[3,4] | axis=0; "
+               "f32[2,3,2], f32[2,3,2] | axis=1, reverse=true; f32[2,1], f32[2,1]; "
+               "f32[2,0], f32[2,0]",
     .doc = "y[i] = a[i]*y[i-1] + b[i] along an axis, from 0"};
 
 inline constexpr Op argmax{

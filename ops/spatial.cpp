@@ -16,9 +16,10 @@ void want_pair(const NodeView& v, std::string_view name, const Sizes& pair) {
 
 void want_fit(const NodeView& v, const Window& window, const Dim& length, std::string_view axis) {
   if (window.count(length).lo() >= 1) return;
-  v.fail("a window that reaches over ", window.reach(), length.is_const() ? " does" : " may",
-         " not fit into ", axis, " ", length, " padded by ", window.before, " and ", window.after,
-         ": ", v.operand_text());
+  const std::string least = length.is_const() ? "" : str(" (at least ", length.lo(), ")");
+  v.fail("a window that reaches over ", window.reach(), least.empty() ? " does" : " may",
+         " not fit into ", axis, " ", length, least, " padded by ", window.before, " and ",
+         window.after, ": ", v.operand_text());
 }
 
 }  // namespace

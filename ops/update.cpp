@@ -13,8 +13,8 @@ void want_slot(const NodeView& v, int i) {
   want_shape(v, i, v.in(0).shape, "w's");
   const DType w = v.in(0).dtype, slot = v.in(i).dtype;
   if (slot != w && slot != compute_dtype(w)) {
-    v.fail("operand ", v.op.inputs[i], " must be ", w,
-           is_half(w) ? " or f32: " : ": ", v.operand_text());
+    v.fail("operand ", v.op.inputs[i], " must be ", w, is_half(w) ? " or f32: " : ": ",
+           v.operand_text());
   }
 }
 
@@ -27,9 +27,7 @@ void check_gradient_and_rate(const NodeView& v) {
 ir::Type like(const ir::Type& t) { return {t.dtype, t.shape}; }
 
 /// 1 - beta^step, exact also while beta^step is near 1.
-Tensor bias_correction(double beta, const Tensor& step) {
-  return -expm1(step * std::log(beta));
-}
+Tensor bias_correction(double beta, const Tensor& step) { return -expm1(step * std::log(beta)); }
 
 }  // namespace
 

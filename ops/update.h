@@ -1,6 +1,6 @@
-// Optimizer updates: one node per parameter takes it and its moments to their next values. Composites:
-// computed in f32 for halves, each result rounded to its own dtype; moments of a half parameter may
-// be f32. lr is a scalar tensor, so that a schedule changes no graph.
+// Optimizer updates: one node per parameter takes it and its moments to their next values.
+// Composites: computed in f32 for halves, each result rounded to its own dtype; moments of a half
+// parameter may be f32. lr is a scalar tensor, so that a schedule changes no graph.
 #pragma once
 
 #include "ops/builder.h"
@@ -46,8 +46,8 @@ inline constexpr Op sgd_update{
                "f32[7], f32[7], f32[]{0.01..0.1} | weight_decay=0.1; "
                "f32[7], f32[7], f32[]{0.01..0.1}, f32[7] | momentum=0.9; "
                "f32[2,3], f32[2,3], f32[]{0.01..0.1}, f32[2,3] | momentum=0.9, dampening=0.3; "
-               "f32[4], f32[4], f32[]{0.01..0.1}, f32[4] | momentum=0.8, nesterov=true, weight_decay=0.1; "
-               "f32[0], f32[0], f32[]{0.01..0.1}",
+               "f32[4], f32[4], f32[]{0.01..0.1}, f32[4] | momentum=0.8, nesterov=true, "
+               "weight_decay=0.1; f32[0], f32[0], f32[]{0.01..0.1}",
     .doc = "w - lr g, or with momentum w - lr m, and the buffer m, which starts as 0 and grows by "
            "(1 - dampening) g also in the first step"};
 

@@ -1,5 +1,5 @@
-// RWKV-4's recurrence and its gradient, written out in double: per (batch, channel) a scan forwards,
-// and for the gradient one backwards over the states it went through.
+// RWKV-4's recurrence and its gradient, written out in double: per (batch, channel) a scan
+// forwards, and for the gradient one backwards over the states it went through.
 #include "ops/wkv.h"
 
 #include <cmath>
@@ -52,20 +52,17 @@ struct Values {
 
 /// The operands shared by both ops, and where their elements are.
 struct Operands {
-  Values k, v, w, u, a0, b0, o0;
-  std::int64_t batch, time, channels;
-
-  explicit Operands(const EvalCtx& c)
-      : k(c, 0), v(c, 1), w(c, 2), u(c, 3), a0(c, 4), b0(c, 5), o0(c, 6),
-        batch(c.in(0).sizes()[0]), time(c.in(0).sizes()[1]), channels(c.in(0).sizes()[2]) {}
+  const EvalCtx& c;
+  Values k{c, 0}, v{c, 1}, w{c, 2}, u{c, 3}, a0{c, 4}, b0{c, 5}, o0{c, 6};
+  std::int64_t batch = c.in(0).sizes()[0];
+  std::int64_t time = c.in(0).sizes()[1];
+  std::int64_t channels = c.in(0).sizes()[2];
 
   std::int64_t step(std::int64_t n, std::int64_t t, std::int64_t ch) const {
     return (n * time + t) * channels + ch;
   }
   std::int64_t lane(std::int64_t n, std::int64_t ch) const { return n * channels + ch; }
-  State initial(std::int64_t lane) const {
-    return {a0.at(lane), b0.at(lane), o0.at(lane, kEmpty)};
-  }
+  State initial(std::int64_t lane) const { return {a0.at(lane), b0.at(lane), o0.at(lane, kEmpty)}; }
 };
 
 /// Gradients on their way back through one lane.
@@ -140,7 +137,7 @@ std::vector<ir::Type> infer_wkv_backward(const NodeView& v) {
 }
 
 void eval_wkv(EvalCtx& c) {
-  const Operands x(c);
+  const Operands x{c};
   for (std::int64_t n = 0; n < x.batch; ++n) {
     for (std::int64_t ch = 0; ch < x.channels; ++ch) {
       const std::int64_t lane = x.lane(n, ch);
@@ -158,7 +155,7 @@ void eval_wkv(EvalCtx& c) {
 }
 
 void eval_wkv_backward(EvalCtx& c) {
-  const Operands x(c);
+  const Operands x{c};
   const Values dy(c, 7), da(c, 8), db(c, 9), dmax(c, 10);
   std::vector<double> dw(static_cast<std::size_t>(x.channels)), du(dw);
   std::vector<State> before(static_cast<std::size_t>(x.time));

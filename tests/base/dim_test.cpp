@@ -163,9 +163,11 @@ TEST(Dim, ParseRefusals) {
   EXPECT_EQ(message([] { parsed("min(a)"); }), "expected ',' in a size at column 6, found ')'");
   EXPECT_EQ(message([] { parsed("c"); }), "unknown symbol c");
   EXPECT_EQ(message([] { parsed("9223372036854775808"); }),
-            "size overflows 64 bits: 9223372036854775800 + 8");
+            "the number '9223372036854775808' does not fit 64 bits");
   EXPECT_EQ(message([] { parsed("-92233720368547758080"); }),
-            "size overflows 64 bits: 9223372036854775800 + 8");
+            "the number '92233720368547758080' does not fit 64 bits");
+  EXPECT_EQ(message([] { parsed(std::string(40, '7')); }),
+            "the number '77777777777777777777777777777777...' does not fit 64 bits");
   EXPECT_EQ(message([] { parsed(std::string(100, '(')); }),
             "a size expression is nested more than 64 deep");
 }

@@ -1,6 +1,6 @@
 // Oracles of the contractions: brute force over all indices, in double.
-#include <algorithm>
 #include <map>
+#include <string>
 
 #include "ops/contract.h"
 #include "tests/ops/index_walk.h"

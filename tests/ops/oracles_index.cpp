@@ -68,8 +68,7 @@ std::vector<Array> scatter(const NodeView& node, const Inputs& inputs, Place pla
 std::vector<Array> scatter_add(const NodeView& node, const Inputs& inputs) {
   const Array& x = *inputs[0];
   const std::size_t axis = axis_index(node.as<ops::GatherAxis>().axis, x.sizes().size());
-  return scatter(node, inputs,
-                 [&](const Sizes& at) { return gathered(x, *inputs[1], axis, at); });
+  return scatter(node, inputs, [&](const Sizes& at) { return gathered(x, *inputs[1], axis, at); });
 }
 
 std::vector<Array> scatter_add_along(const NodeView& node, const Inputs& inputs) {

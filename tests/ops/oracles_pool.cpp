@@ -1,5 +1,5 @@
-// Pooling and resizing with plain loops over NCHW; NHWC is transposed before and after. What the ops
-// gather is scattered here.
+// Pooling and resizing with plain loops over NCHW; NHWC is transposed before and after. What the
+// ops gather is scattered here.
 #include <cmath>
 #include <limits>
 

@@ -1,7 +1,6 @@
 // Oracles of the reductions and scans: every element visited, in double.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "ops/reduce.h"
 #include "ops/scan.h"
@@ -128,18 +127,12 @@ std::vector<Array> arg_extremum(const NodeView& node, const Inputs& inputs) {
 }  // namespace
 
 std::vector<Oracle> reduce_oracles() {
-  return {{"sum", reduce<sum_of>},
-          {"mean", reduce<mean_of>},
-          {"max", reduce<max_of>},
-          {"min", reduce<min_of>},
-          {"prod", reduce<prod_of>},
-          {"any", reduce<any_of>},
-          {"all", reduce<all_of>},
-          {"logsumexp", reduce<logsumexp_of>},
-          {"cumsum", cumulative<sum_of>},
-          {"cumprod", cumulative<prod_of>},
-          {"linear_scan", linear_scan},
-          {"argmax", arg_extremum<true>},
+  return {{"sum", reduce<sum_of>},        {"mean", reduce<mean_of>},
+          {"max", reduce<max_of>},        {"min", reduce<min_of>},
+          {"prod", reduce<prod_of>},      {"any", reduce<any_of>},
+          {"all", reduce<all_of>},        {"logsumexp", reduce<logsumexp_of>},
+          {"cumsum", cumulative<sum_of>}, {"cumprod", cumulative<prod_of>},
+          {"linear_scan", linear_scan},   {"argmax", arg_extremum<true>},
           {"argmin", arg_extremum<false>}};
 }
 

@@ -1,0 +1,197 @@
+// plait run FILE: a graph on a backend, step by step, states carried from each to the next.
+#include <algorithm>
+
+#include "backends/backends.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/progress.h"
+#include "cli/source.h"
+#include "cli/summary.h"
+#include "io/file.h"
+#include "io/npy.h"
+#include "run/session.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--steps", "N", "how often to run the graph; 1 unless said"},
+    {"--feed", "NAME=X.npy", "the value of a feed; those not given are random", true},
+    {"--state", "NAME=X.npy", "the first value of a state, instead of its initial one", true},
+    {"--fetch", "NAME,...", "what to fetch: fetches or values; all fetches unless said", true},
+    {"--out", "DIR", "write what was fetched in the last step to DIR/NAME.npy"},
+    {"--states", "", "with --out: write the final states to DIR/states/NAME.npy too"},
+    {"--backend", "NAME", "ref (the default) or null"},
+    {"--seed", "N", "of initial states and random feeds; 0 unless said"},
+    kGraphFlag,
+    kSetFlag,
+    kJsonFlag,
+};
+
+/// Reads the .npy; bf16, which the format lacks, is read from f32.
+Array read_value(const std::string& path, DType wanted) {
+  Array array = io::read_npy(path);
+  const bool widened = wanted == DType::bf16 && array.dtype() == DType::f32;
+  return widened ? array.cast(DType::bf16) : array;
+}
+
+/// What the user gave, and random values for the rest.
+Arrays collect_feeds(const ir::Graph& graph, const Args& args, std::uint64_t seed) {
+  Arrays feeds;
+  for (const std::string& text : args.all("--feed")) {
+    const auto [name, path] = name_and_value("--feed", text);
+    const ir::ValueId id = graph.find_value(name);
+    const DType wanted = id == ir::kNone ? DType::f32 : graph.type(id).dtype;
+    if (!feeds.emplace(name, read_value(path, wanted)).second) {
+      throw UsageError(str("--feed gives ", name, " twice"));
+    }
+  }
+  std::vector<std::string> random;
+  for (ir::ValueId id : graph.feeds) {
+    const ir::Value& feed = graph.value(id);
+    if (feeds.count(feed.name)) continue;
+    feeds.emplace(feed.name, random_feed(graph, id, seed));
+    random.push_back(str(feed.name, " ", feed.type));
+  }
+  if (!random.empty()) {
+    note(str("random feeds, the same in every step (seed ", seed, "): ", join(random, ", ")));
+  }
+  return feeds;
+}
+
+void set_states(Session& session, const Args& args) {
+  for (const std::string& text : args.all("--state")) {
+    const auto [name, path] = name_and_value("--state", text);
+    session.set_state(name, read_value(path, session.state(name).dtype()));
+  }
+}
+
+/// In the order asked for.
+std::vector<std::string> fetch_names(const ir::Graph& graph, const Args& args) {
+  std::vector<std::string> names;
+  for (const std::string& list : args.all("--fetch")) {
+    for (const std::string& name : split(list, ',')) names.push_back(name);
+  }
+  if (names.empty()) {
+    for (const ir::Fetch& f : graph.fetches) names.push_back(f.name);
+  }
+  return names;
+}
+
+/// `  loss 4.1589  accuracy 0.25`: the scalars of a step.
+std::string scalars_text(const std::vector<std::string>& names, const Arrays& fetched) {
+  std::string out;
+  for (const std::string& name : names) {
+    const Array& array = fetched.at(name);
+    if (!array.sizes().empty()) continue;
+    const bool real = is_float(array.dtype());
+    out += str("  ", name, " ", real ? short_text(array.real(0)) : element_text(array, 0));
+  }
+  return out;
+}
+
+Json scalars_json(const std::vector<std::string>& names, const Arrays& fetched) {
+  Json out = Json::object();
+  for (const std::string& name : names) {
+    const Array& array = fetched.at(name);
+    if (array.sizes().empty()) out[name] = array.real(0);
+  }
+  return out;
+}
+
+std::string fetches_text(const std::vector<Summary>& summaries) {
+  Table table{{"fetch", "type", "min", "max", "mean", "hash", "value"},
+              {false, false, true, true, true, false, true},
+              {}};
+  const auto number = [](const std::optional<double>& x) {
+    return x ? short_text(*x) : std::string("-");
+  };
+  for (const Summary& s : summaries) {
+    table.rows.push_back(
+        {s.name, s.type, number(s.min), number(s.max), number(s.mean), s.hash, s.value});
+  }
+  return table.text();
+}
+
+Json fetches_json(const std::vector<Summary>& summaries) {
+  Json list = Json::array();
+  const auto number = [](const std::optional<double>& x) { return x ? Json(*x) : Json(); };
+  for (const Summary& s : summaries) {
+    list.push_back({{"name", s.name}, {"type", s.type}, {"min", number(s.min)},
+                    {"max", number(s.max)}, {"mean", number(s.mean)}, {"hash", s.hash}});
+    if (!s.value.empty()) list.back()["value"] = s.value;
+  }
+  return list;
+}
+
+void write_arrays(const Args& args, const Arrays& fetched, const Session& session) {
+  const std::string folder = args.text("--out");
+  io::make_folder(folder);
+  for (const auto& [name, array] : fetched) {
+    io::write_npy(str(folder, "/", io::file_name_for(name), ".npy"), array);
+  }
+  if (!args.has("--states")) return;
+  io::make_folder(folder + "/states");
+  for (const std::string& name : session.state_names()) {
+    io::write_npy(str(folder, "/states/", io::file_name_for(name), ".npy"), session.state(name));
+  }
+}
+
+void run_run(const Args& args) {
+  const std::int64_t steps = args.whole("--steps", 1, 1);
+  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
+  const bool json = args.has("--json");
+  if (args.has("--states") && !args.has("--out")) throw UsageError("--states needs --out DIR");
+  std::unique_ptr<Backend> backend = make_backend(args.text("--backend", "ref"));
+  const ir::Package package = load_checked(args);
+  const ir::Graph& graph = chosen_graph(package, args);
+  for (const ir::Graph& g : package.graphs) require_numbers(g);
+
+  const std::vector<std::string> names = fetch_names(graph, args);
+  const RunRequest request{graph.name, collect_feeds(graph, args, seed), names};
+  Progress progress(graph, steps, json);
+  Session session(package, watched(std::move(backend), progress), seed);
+  set_states(session, args);
+  Json step_list = Json::array();
+  Arrays fetched;
+  progress.start();
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    fetched = session.run(request);
+    const double seconds = progress.step_done(scalars_text(names, fetched));
+    if (!json) continue;
+    step_list.push_back({{"step", step}, {"ms", seconds * 1e3}});
+    step_list.back().update(scalars_json(names, fetched));
+  }
+  if (args.has("--out")) write_arrays(args, fetched, session);
+  std::vector<Summary> summaries;
+  for (const std::string& name : names) summaries.push_back(summarise(name, fetched.at(name)));
+  if (json) {
+    print_json({{"graph", graph.name}, {"steps", step_list}, {"fetches", fetches_json(summaries)}});
+  } else if (!summaries.empty()) {
+    print(fetches_text(summaries));
+  }
+}
+
+}  // namespace
+
+constinit const Command kRun{
+    .name = "run",
+    .usage = "FILE [options]",
+    .doc = "runs a graph of FILE and carries its states from step to step",
+    .least_words = 1,
+    .most_words = 1,
+    .flags = kFlags,
+    .details = kFileHelp,
+    .example =
+        "  $ plait run 'model:rwkv4?layers=2&width=32&vocab=64&context=16&copy=8&batch=2&train=1' "
+        "--steps 3\n"
+        "  step 1/3  loss 4.1589  112 ms\n"
+        "  step 2/3  loss 4.1102  110 ms\n"
+        "  step 3/3  loss 4.0617  110 ms\n"
+        "  fetch  type   min     max     mean    hash              value\n"
+        "  loss   f32[]  4.0617  4.0617  4.0617  6b1c0f2f8a7e1d11  4.0617\n",
+    .run = run_run};
+
+}  // namespace plait::cli

@@ -1,0 +1,137 @@
+// plait show FILE: the text form, as loaded or after passes.
+#include <algorithm>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/dot.h"
+#include "cli/output.h"
+#include "cli/source.h"
+#include "io/file.h"
+#include "ir/text.h"
+#include "passes/pipeline.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--after", "PASS", "run the passes up to this one and show what it leaves"},
+    {"--grad", "", "differentiate the first fetch with respect to all trained states"},
+    {"--timing", "", "run the passes and print the time of each on standard error"},
+    {"--log", "", "run the passes and print what they decided, and why, on standard error"},
+    {"--dump", "DIR", "run the passes and write the graph after each to a file in DIR"},
+    {"--as", "FORMAT", "plait (the default) or dot"},
+    kGraphFlag,
+    kSetFlag,
+};
+
+constexpr std::string_view kFormats[] = {"plait", "dot"};
+constexpr std::string_view kLaterFormats[] = {"aicf", "megengine", "chainer", "oneflow",
+                                              "aitemplate"};
+
+std::string format_of(const Args& args) {
+  const std::string format = args.text("--as", "plait");
+  const auto listed = [&](const auto& list) {
+    return std::find(std::begin(list), std::end(list), format) != std::end(list);
+  };
+  if (listed(kFormats)) return format;
+  if (listed(kLaterFormats)) {
+    throw UsageError(str("--as ", format, " comes with document support"));
+  }
+  const std::vector<std::string> known(std::begin(kFormats), std::end(kFormats));
+  throw UsageError(str("--as knows ", join(known, " and "), ", not '", format, "'.",
+                       suggestion(format, known)));
+}
+
+/// Whether the passes run at all.
+bool runs_passes(const Args& args) {
+  const std::string_view asking[] = {"--after", "--grad", "--timing", "--log", "--dump"};
+  return std::any_of(std::begin(asking), std::end(asking),
+                     [&](std::string_view flag) { return args.has(flag); });
+}
+
+/// Passes on request (differentiate) are for one graph; the others are for all of a package.
+bool wants_one_graph(const Args& args) {
+  return args.has("--graph") || args.has("--grad") ||
+         std::any_of(pipeline().begin(), pipeline().end(), [&](const Pass& pass) {
+           return pass.on_request && pass.name == args.text("--after");
+         });
+}
+
+void dump(const std::string& folder, const ir::Graph& graph, int number, std::string_view pass) {
+  char prefix[16];
+  std::snprintf(prefix, sizeof prefix, "%02d", number);
+  io::write_file(str(folder, "/", io::file_name_for(graph.name), ".", prefix, "_", pass, ".plait"),
+                 {ir::print(graph)});
+}
+
+void print_timings(const ir::Graph& graph, const PipelineResult& result) {
+  Table table{{"pass", "ms", "nodes before", "nodes after"}, {false, true, true, true}, {}};
+  double total = 0;
+  const auto ms = [](double seconds) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f", seconds * 1e3);
+    return std::string(text);
+  };
+  for (const PassTiming& t : result.timings) {
+    total += t.seconds;
+    table.rows.push_back({t.pass, ms(t.seconds), str(t.nodes_before), str(t.nodes_after)});
+  }
+  table.rows.push_back({"all", ms(total), str(graph.nodes.size()), str(result.graph.nodes.size())});
+  print_error(str("graph ", graph.name, "\n", table.text()));
+}
+
+ir::Graph run_passes(const ir::Graph& graph, const Args& args) {
+  PipelineOptions options;
+  if (args.has("--grad")) options.requested = {"differentiate"};
+  options.stop_after = args.text("--after");
+  // --grad alone shows the gradients themselves, before anything simplifies them.
+  const bool reports = args.has("--timing") || args.has("--log") || args.has("--dump");
+  if (args.has("--grad") && !args.has("--after") && !reports) options.stop_after = "differentiate";
+  if (args.has("--dump")) {
+    const std::string folder = args.text("--dump");
+    io::make_folder(folder);
+    dump(folder, graph, 0, "input");
+    options.after_each = [folder, number = 1](const Pass& pass, const ir::Graph& after) mutable {
+      dump(folder, after, number++, pass.name);
+    };
+  }
+  PipelineResult result = run_pipeline(graph, options);
+  if (args.has("--timing")) print_timings(graph, result);
+  if (args.has("--log")) {
+    for (const LogEntry& entry : result.log) {
+      print_error(str(entry.pass, ": ", entry.what, ": ", entry.node, ": ", entry.why, "\n"));
+    }
+  }
+  return result.graph;
+}
+
+void run_show(const Args& args) {
+  const std::string format = format_of(args);
+  ir::Package package = set_symbols(load_package(args.words()[0]), args);
+  if (wants_one_graph(args)) package.graphs = {ir::Graph(chosen_graph(package, args))};
+  if (runs_passes(args)) {
+    for (ir::Graph& graph : package.graphs) graph = run_passes(graph, args);
+  }
+  if (format == "plait") return print(ir::print(package));
+  for (const ir::Graph& graph : package.graphs) print(dot_text(graph));
+}
+
+}  // namespace
+
+constinit const Command kShow{
+    .name = "show",
+    .usage = "FILE [options]",
+    .doc = "prints the graphs of FILE, as they are or after passes",
+    .least_words = 1,
+    .most_words = 1,
+    .flags = kFlags,
+    .details = kFileHelp,
+    .example = "  $ plait show model:mlp --after simplify --timing\n"
+               "  graph mlp(x: f16[64,8]) state(0.W: f16[8,8] = ...) {\n"
+               "    %linear = linear(x, 0.W, 0.b) : f16[64,8] @ 0\n"
+               "    ...\n",
+    .run = run_show};
+
+}  // namespace plait::cli

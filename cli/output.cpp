@@ -1,0 +1,52 @@
+// Writing with POSIX calls, so that a reader that has gone is told apart from a full disk.
+#include "cli/output.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace plait::cli {
+
+void print(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (wrote >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(wrote));
+    } else if (errno == EPIPE) {
+      throw OutputClosed{};
+    } else if (errno != EINTR) {
+      throw RunError(str("cannot write the output: ", std::strerror(errno)));
+    }
+  }
+}
+
+void print_error(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(STDERR_FILENO, text.data(), text.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return;
+    text.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+}
+
+void note(std::string_view text) { print_error(str("plait: ", text, "\n")); }
+
+bool output_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
+bool error_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+
+void prepare_output() {
+  ::signal(SIGPIPE, SIG_IGN);
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) != -1) continue;
+    // The lowest free number is taken, which is fd: those below are open by now.
+    const int opened = ::open("/dev/null", O_RDWR);
+    if (opened >= 0 && opened != fd) ::close(opened);
+  }
+}
+
+}  // namespace plait::cli

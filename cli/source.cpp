@@ -1,0 +1,138 @@
+// Loading what the user named.
+#include "cli/source.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "ir/text.h"
+#include "models/registry.h"
+#include "passes/verify.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr std::string_view kModelPrefix = "model:";
+
+/// The first word behind blanks and comments.
+std::string_view first_word(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size()) {
+    if (text[i] == '#') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (std::string_view(" \t\r\n").find(text[i]) != std::string_view::npos) {
+      ++i;
+    } else {
+      break;
+    }
+  }
+  const std::size_t end = text.find_first_of(" \t\r\n", i);
+  return text.substr(i, end == std::string_view::npos ? end : end - i);
+}
+
+/// The beginning of a file as one can show it.
+std::string glimpse(std::string_view text) {
+  std::string out;
+  for (char c : text.substr(0, 24)) out += c >= ' ' && c < 127 ? c : '.';
+  return quoted(out);
+}
+
+ir::Package read_document(const std::string& file) {
+  const std::string text = io::read_file(file);
+  const std::string_view word = first_word(text);
+  if (word == "graph" || word == "symbol") return ir::parse(text, file);
+  if (word.empty()) fail(file, ": holds no graph");
+  fail(file, ": not a document that Plait knows; it starts with ", glimpse(text),
+       ". Known so far: the text form (.plait), which starts with `graph` or `symbol`");
+}
+
+std::string range_text(const Dim& symbol) { return str(symbol.lo(), "..", symbol.hi()); }
+
+/// `batch (1..64), time (1..1024)`
+std::string ranges_text(const std::map<std::string, Dim>& symbols) {
+  std::vector<std::string> parts;
+  for (const auto& [name, symbol] : symbols) {
+    parts.push_back(str(name, " (", range_text(symbol), ")"));
+  }
+  return join(parts, ", ");
+}
+
+}  // namespace
+
+ir::Package load_package(const std::string& file) {
+  ir::Package package = file.starts_with(kModelPrefix)
+                            ? models::build(std::string_view(file).substr(kModelPrefix.size()))
+                            : read_document(file);
+  if (package.graphs.empty()) fail(file, ": holds no graph");
+  return package;
+}
+
+ir::Package set_symbols(const ir::Package& package, const Args& args) {
+  const std::map<std::string, Dim> symbols = symbols_of(package);
+  DimBindings bindings;
+  for (const std::string& list : args.all("--set")) {
+    for (const std::string& pair : split(list, ',')) {
+      const auto [name, text] = name_and_value("--set", pair);
+      const auto symbol = symbols.find(name);
+      if (symbol == symbols.end()) {
+        fail("--set ", pair, ": ",
+             symbols.empty() ? "all sizes are numbers already; a model's are set in its spec, as "
+                               "in model:NAME?batch=4"
+                             : str("there is no symbol '", name, "'; there are ",
+                                   ranges_text(symbols)));
+      }
+      const std::int64_t value = parse_integer(text, "--set " + name);
+      if (value < symbol->second.lo() || value > symbol->second.hi()) {
+        fail("--set ", pair, ": ", name, " must be in ", range_text(symbol->second));
+      }
+      if (!bindings.emplace(name, Dim(value)).second) {
+        throw UsageError(str("--set gives ", name, " twice"));
+      }
+    }
+  }
+  ir::Package out;
+  for (const ir::Graph& graph : package.graphs) {
+    out.graphs.push_back(bindings.empty() ? graph : substitute(graph, bindings));
+  }
+  return out;
+}
+
+void check_types(const ir::Package& package, const std::string& file) {
+  for (const ir::Graph& graph : package.graphs) {
+    try {
+      verify_types(graph);
+    } catch (const UserError& e) {
+      fail(file, ": graph ", graph.name, ": ", e.what());
+    }
+  }
+}
+
+ir::Package load_checked(const Args& args) {
+  ir::Package package = set_symbols(load_package(args.words()[0]), args);
+  check_types(package, args.words()[0]);
+  return package;
+}
+
+const ir::Graph& chosen_graph(const ir::Package& package, const Args& args) {
+  if (!args.has("--graph")) return package.graphs.front();
+  const std::string name = args.text("--graph");
+  std::vector<std::string> names;
+  for (const ir::Graph& graph : package.graphs) {
+    if (graph.name == name) return graph;
+    names.push_back(graph.name);
+  }
+  fail("there is no graph '", name, "'.", suggestion(name, names), " There are ",
+       join(names, ", "));
+}
+
+void require_numbers(const ir::Graph& graph) {
+  const std::map<std::string, Dim> symbols = symbols_of(graph);
+  if (symbols.empty()) return;
+  std::vector<std::string> example;
+  for (const auto& [name, symbol] : symbols) example.push_back(str(name, "=", symbol.lo()));
+  fail("graph ", graph.name, " has sizes that are not numbers: ", ranges_text(symbols),
+       ". Give them with --set ", join(example, ","));
+}
+
+}  // namespace plait::cli

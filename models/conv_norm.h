@@ -1,0 +1,20 @@
+// The pair that image networks are made of: a convolution and the batch norm behind it.
+#pragma once
+
+#include "nn/layers.h"
+
+namespace plait::models {
+
+/// Two members of `parent`; folded: one, a convolution with bias.
+struct ConvNorm {
+  struct Window {
+    std::int64_t kernel = 1, stride = 1, padding = 0;
+  };
+  ConvNorm(nn::Module* parent, const std::string& conv_name, const std::string& norm_name,
+           std::int64_t in, std::int64_t out, Window window, bool folded);
+  Tensor operator()(const Tensor& x);
+  nn::Conv2d conv;
+  std::optional<nn::BatchNorm2d> norm;
+};
+
+}  // namespace plait::models

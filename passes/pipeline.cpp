@@ -1,0 +1,92 @@
+// The pipeline: its table, and running it.
+#include "passes/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/text.h"
+#include "passes/cse.h"
+#include "passes/dead.h"
+#include "passes/differentiate.h"
+#include "passes/fold.h"
+#include "passes/simplify.h"
+#include "passes/verify.h"
+
+namespace plait {
+namespace {
+
+ir::Graph run_verify(const ir::Graph& graph, DecisionLog&) {
+  verify_types(graph);
+  return graph;
+}
+
+ir::Graph run_differentiate(const ir::Graph& graph, DecisionLog&) { return differentiate(graph); }
+
+// clang-format off
+constexpr Pass kPipeline[] = {
+    {"verify", run_verify, "rejects a malformed graph before anything touches it"},
+    {"differentiate", run_differentiate, "first, so that gradients are simplified like all else", true},
+    {"fold", fold_constants, "before simplify: a folded constant lets its rules fire"},
+    {"simplify", simplify, "before cse: one form for what was written in several"},
+    {"cse", merge_common, "before dead: what it merges leaves operands unread"},
+    {"dead", remove_dead, "last, once for what all the others left behind"},
+};
+// clang-format on
+
+void want_pass(std::string_view name) {
+  const std::vector<std::string> known = pass_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  fail("there is no pass '", name, "'.", suggestion(name, known), " The passes are ",
+       join(known, ", "));
+}
+
+bool is_asked(const Pass& pass, const PipelineOptions& options) {
+  const auto& names = options.requested;
+  return !pass.on_request || pass.name == options.stop_after ||
+         std::find(names.begin(), names.end(), pass.name) != names.end();
+}
+
+ir::Graph run_timed(const Pass& pass, const ir::Graph& graph, DecisionLog& log, PassTiming& timing) {
+  const auto start = std::chrono::steady_clock::now();
+  ir::Graph result = pass.run(graph, log);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  timing = {std::string(pass.name), taken.count(), graph.nodes.size(), result.nodes.size()};
+  return result;
+}
+
+/// What a pass hands on is well-formed, or the pass is wrong, not the user's graph.
+void verify_after(const Pass& pass, const ir::Graph& graph) {
+  if (pass.run == run_verify) return;  // it changes nothing
+  try {
+    verify_types(graph);
+  } catch (const UserError& e) {
+    throw Bug(str("pass ", pass.name, " broke graph ", graph.name, ": ", e.what()));
+  }
+}
+
+}  // namespace
+
+std::span<const Pass> pipeline() { return kPipeline; }
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : kPipeline) names.emplace_back(pass.name);
+  return names;
+}
+
+PipelineResult run_pipeline(const ir::Graph& graph, const PipelineOptions& options) {
+  for (const std::string& name : options.requested) want_pass(name);
+  if (!options.stop_after.empty()) want_pass(options.stop_after);
+  PipelineResult result{graph, {}, {}};
+  for (const Pass& pass : kPipeline) {
+    if (is_asked(pass, options)) {
+      result.graph = run_timed(pass, result.graph, result.log, result.timings.emplace_back());
+      verify_after(pass, result.graph);
+      if (options.after_each) options.after_each(pass, result.graph);
+    }
+    if (pass.name == options.stop_after) break;
+  }
+  return result;
+}
+
+}  // namespace plait

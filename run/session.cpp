@@ -1,0 +1,227 @@
+// Runs graphs node by node over a backend: values live until their last reader, states advance
+// together once everything has been computed.
+#include "run/session.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "ir/verify.h"
+#include "ops/initializers.h"
+#include "ops/table.h"
+
+namespace plait {
+namespace {
+
+std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id); }
+
+/// The values of a graph while it runs: feeds and states are borrowed, the others are made by
+/// nodes and freed when their last reader is done.
+class Values {
+ public:
+  explicit Values(std::size_t count) : known_(count, nullptr), made_(count), readers_(count, 0) {}
+
+  void borrow(ir::ValueId id, const Array& array) { known_[at(id)] = &array; }
+  void add_reader(ir::ValueId id) {
+    if (id != ir::kNone) ++readers_[at(id)];
+  }
+  bool is_read(ir::ValueId id) const { return readers_[at(id)] > 0; }
+
+  const Array* get(ir::ValueId id) const { return id == ir::kNone ? nullptr : known_[at(id)]; }
+  void put(ir::ValueId id, Array array) {
+    if (!is_read(id)) return;
+    made_[at(id)] = std::move(array);
+    known_[at(id)] = &made_[at(id)];
+  }
+  /// One reader is done.
+  void drop(ir::ValueId id) {
+    if (id != ir::kNone && --readers_[at(id)] == 0) made_[at(id)] = Array();
+  }
+  /// The last thing one reader does: copies, or moves where it is the last reader.
+  Array take(ir::ValueId id) {
+    const bool last = --readers_[at(id)] == 0 && known_[at(id)] == &made_[at(id)];
+    return last ? std::move(made_[at(id)]) : *known_[at(id)];
+  }
+
+ private:
+  std::vector<const Array*> known_;
+  std::vector<Array> made_;
+  std::vector<int> readers_;
+};
+
+void check_array(std::string_view what, const std::string& name, const Array& array,
+                 const ir::Type& type) {
+  if (array.dtype() == type.dtype && shape_of(array.sizes()) == type.shape) return;
+  fail(what, " '", name, "' is ", type_text(array), ", the graph wants ", type);
+}
+
+void check_symbols(const ir::Package& package) {
+  std::vector<std::string> ranges, examples;
+  for (const auto& [name, symbol] : symbols_of(package)) {
+    ranges.push_back(str(name, " (", symbol.lo(), "..", symbol.hi(), ")"));
+    examples.push_back(str(name, "=", symbol.lo()));
+  }
+  if (ranges.empty()) return;
+  fail("sizes must be numbers before a graph can run: ", join(ranges, ", "),
+       ". Set them first, as `--set ", join(examples, ","), "` does");
+}
+
+/// What a node states must be what its op computes: backends trust the types.
+void check_types(const ir::Graph& graph) {
+  for (const ir::Node& node : graph.nodes) {
+    if (node.opaque) continue;
+    NodeView view = view_of(graph, node);
+    for (ir::Type& stated : view.outputs) stated.place = {};
+    const std::vector<ir::Type> computed = infer(view);
+    if (computed == view.outputs) continue;
+    std::vector<std::string> texts;
+    for (const ir::Type& type : computed) texts.push_back(type_text(type));
+    view.fail("computes ", join(texts, ", "), ", which is not what the graph states");
+  }
+}
+
+void check_feeds(const ir::Graph& graph, const Arrays& feeds) {
+  std::vector<std::string> names;
+  for (ir::ValueId id : graph.feeds) names.push_back(graph.value(id).name);
+  for (const auto& [name, array] : feeds) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      fail("graph ", graph.name, " has no feed '", name, "'.", suggestion(name, names),
+           names.empty() ? " It has none" : " Its feeds are " + join(names, ", "));
+    }
+  }
+  for (ir::ValueId id : graph.feeds) {
+    const ir::Value& feed = graph.value(id);
+    const auto given = feeds.find(feed.name);
+    if (given == feeds.end()) {
+      fail("feed '", feed.name, "' (", feed.type, ") of graph ", graph.name, " is not given");
+    }
+    check_array("feed", feed.name, given->second, feed.type);
+  }
+}
+
+std::vector<ir::Fetch> fetches_of(const ir::Graph& graph, const std::vector<std::string>& names) {
+  if (names.empty()) return graph.fetches;
+  std::vector<ir::Fetch> fetches;
+  for (const std::string& name : names) {
+    const auto known = std::find_if(graph.fetches.begin(), graph.fetches.end(),
+                                    [&](const ir::Fetch& f) { return f.name == name; });
+    const ir::ValueId id = known != graph.fetches.end() ? known->value : graph.find_value(name);
+    if (id == ir::kNone) {
+      std::vector<std::string> all;
+      for (const ir::Fetch& f : graph.fetches) all.push_back(f.name);
+      for (const ir::Value& v : graph.values) all.push_back(v.name);
+      fail("graph ", graph.name, " has no fetch or value '", name, "'.", suggestion(name, all));
+    }
+    fetches.push_back({name, id});
+  }
+  return fetches;
+}
+
+/// Nodes that some fetch or next state depends on; their operands get their readers.
+std::vector<const ir::Node*> needed_nodes(const ir::Graph& graph,
+                                          const std::vector<ir::Fetch>& fetches, Values& values) {
+  for (const ir::Fetch& f : fetches) values.add_reader(f.value);
+  for (const ir::NextState& n : graph.nexts) values.add_reader(n.value);
+  std::vector<const ir::Node*> needed;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const auto& outputs = node->outputs;
+    if (std::none_of(outputs.begin(), outputs.end(), [&](auto id) { return values.is_read(id); })) {
+      continue;
+    }
+    for (ir::ValueId id : node->inputs) values.add_reader(id);
+    needed.push_back(&*node);
+  }
+  std::reverse(needed.begin(), needed.end());
+  return needed;
+}
+
+void check_runnable(const ir::Graph& graph, const ir::Node& node, const Backend& backend) {
+  if (node.opaque) {
+    fail("[", node.op, "] cannot be run: Plait has no such op (", describe(graph, node), ")");
+  }
+  const Decision decision = backend.supports(op_named(node.op));
+  if (!decision) {
+    fail("[", node.op, "] cannot be run on ", backend.name(), ": ", decision.why, " (",
+         describe(graph, node), ")");
+  }
+}
+
+void execute(const ir::Graph& graph, const ir::Node& node, Backend& backend, Values& values) {
+  std::vector<const Array*> inputs;
+  for (ir::ValueId id : node.inputs) inputs.push_back(values.get(id));
+  std::vector<Array> results = backend.execute(view_of(graph, node), inputs);
+  check(results.size() == node.outputs.size(), backend.name(), " gave ", results.size(),
+        " results for ", describe(graph, node));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ir::Type& type = graph.type(node.outputs[i]);
+    check(results[i].dtype() == type.dtype && shape_of(results[i].sizes()) == type.shape,
+          backend.name(), " gave ", type_text(results[i]), " for ", describe(graph, node),
+          ", stated as ", type);
+    values.put(node.outputs[i], std::move(results[i]));
+  }
+  for (ir::ValueId id : node.inputs) values.drop(id);
+}
+
+const ir::Graph& find_graph(const ir::Package& package, const std::string& name) {
+  if (package.graphs.empty()) fail("the package has no graphs");
+  if (name.empty()) return package.graphs.front();
+  std::vector<std::string> names;
+  for (const ir::Graph& graph : package.graphs) {
+    if (graph.name == name) return graph;
+    names.push_back(graph.name);
+  }
+  fail("there is no graph '", name, "'.", suggestion(name, names), " There are ",
+       join(names, ", "));
+}
+
+}  // namespace
+
+Session::Session(ir::Package package, std::unique_ptr<Backend> backend, std::uint64_t seed)
+    : package_(std::move(package)), backend_(std::move(backend)) {
+  ir::verify(package_);
+  check_symbols(package_);
+  for (const ir::Graph& graph : package_.graphs) check_types(graph);
+  for (const ir::State& state : state_table(package_)) {
+    states_.emplace(state.name, initial_value(state, seed));
+  }
+}
+
+Arrays Session::run(const RunRequest& request) {
+  const ir::Graph& graph = find_graph(package_, request.graph);
+  check_feeds(graph, request.feeds);
+  const std::vector<ir::Fetch> fetches = fetches_of(graph, request.fetches);
+  Values values(graph.values.size());
+  for (ir::ValueId id : graph.feeds) values.borrow(id, request.feeds.at(graph.value(id).name));
+  for (const ir::StateUse& use : graph.states) {
+    values.borrow(use.value, states_.at(use.state.name));
+  }
+  const std::vector<const ir::Node*> nodes = needed_nodes(graph, fetches, values);
+  for (const ir::Node* node : nodes) check_runnable(graph, *node, *backend_);
+  for (const ir::Node* node : nodes) execute(graph, *node, *backend_, values);
+
+  Arrays results, nexts;
+  for (const ir::Fetch& f : fetches) results.insert_or_assign(f.name, values.take(f.value));
+  for (const ir::NextState& n : graph.nexts) nexts.emplace(n.state, values.take(n.value));
+  // Nothing below can fail: the states advance all together.
+  for (auto& [name, array] : nexts) states_.find(name)->second = std::move(array);
+  return results;
+}
+
+const Array& Session::state(const std::string& name) const {
+  const auto it = states_.find(name);
+  if (it != states_.end()) return it->second;
+  fail("there is no state '", name, "'.", suggestion(name, state_names()));
+}
+
+void Session::set_state(const std::string& name, Array value) {
+  const Array& old = state(name);
+  check_array("state", name, value, {old.dtype(), shape_of(old.sizes())});
+  states_.find(name)->second = std::move(value);
+}
+
+std::vector<std::string> Session::state_names() const {
+  std::vector<std::string> names;
+  for (const ir::State& state : state_table(package_)) names.push_back(state.name);
+  return names;
+}
+
+}  // namespace plait

@@ -1,0 +1,45 @@
+// Running what a test has built, on the reference backend.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "backends/backends.h"
+#include "ops/builder.h"
+#include "run/session.h"
+
+namespace plait {
+
+inline Session session_of(Builder& b, std::uint64_t seed = 0) {
+  ir::Package package;
+  package.graphs.push_back(b.take());
+  return Session(std::move(package), make_backend("ref"), seed);
+}
+
+/// The text of the UserError that `action` raises.
+template <class F>
+std::string error_of(F action) {
+  try {
+    action();
+  } catch (const UserError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+/// Largest |a - b|, over the largest |b|; infinite when shapes differ or something is not finite.
+inline double deviation(const Array& a, const Array& b) {
+  if (a.sizes() != b.sizes()) return INFINITY;
+  double worst = 0, scale = 1e-30;
+  for (std::int64_t i = 0; i < b.count(); ++i) {
+    const double difference = std::fabs(a.real(i) - b.real(i));
+    if (!std::isfinite(difference)) return INFINITY;
+    worst = std::max(worst, difference);
+    scale = std::max(scale, std::fabs(b.real(i)));
+  }
+  return worst / scale;
+}
+
+}  // namespace plait

@@ -1,0 +1,81 @@
+// On random graphs no pass changes a bit, alone or in the pipeline, and running one twice changes
+// nothing more.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ir/text.h"
+#include "passes/pipeline.h"
+#include "passes/simplify.h"
+#include "passes/verify.h"
+#include "random_graph.h"
+
+namespace plait::test {
+namespace {
+
+constexpr std::uint64_t kSeeds = 400;
+
+/// The graphs without symbols that stand for one with them.
+std::vector<ir::Graph> instances(const ir::Graph& graph, bool symbolic) {
+  if (!symbolic) return {graph};
+  return {ir::substitute(graph, {{"n", 1}}), ir::substitute(graph, {{"n", 3}})};
+}
+
+void expect_same(const ir::Graph& before, const ir::Graph& after, std::uint64_t seed,
+                 bool symbolic) {
+  const auto first = instances(before, symbolic), second = instances(after, symbolic);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const NamedArrays inputs = random_inputs(first[i], seed + 1);
+    EXPECT_EQ(difference(evaluate_graph(first[i], inputs), evaluate_graph(second[i], inputs)), "");
+  }
+}
+
+void check_graph(std::uint64_t seed, bool symbolic, std::set<std::string>& actions) {
+  const ir::Graph graph = random_graph(seed, 24, symbolic);
+  SCOPED_TRACE(str("seed ", seed, "\n", ir::print(graph)));
+  ASSERT_NO_THROW(verify_types(graph));
+  for (const Pass& pass : pipeline()) {
+    if (pass.on_request) continue;
+    SCOPED_TRACE(str("pass ", pass.name));
+    DecisionLog log;
+    const ir::Graph once = pass.run(graph, log);
+    for (const LogEntry& e : log) actions.insert(e.pass + " " + e.what);
+    SCOPED_TRACE(ir::print(once));
+    ASSERT_NO_THROW(verify_types(once));
+    expect_same(graph, once, seed, symbolic);
+    EXPECT_EQ(ir::print(pass.run(once, log)), ir::print(once)) << "a second time it does more";
+  }
+  const ir::Graph all = run_pipeline(graph).graph;
+  SCOPED_TRACE("the whole pipeline gives " + ir::print(all));
+  EXPECT_LE(all.nodes.size(), graph.nodes.size());
+  expect_same(graph, all, seed, symbolic);
+}
+
+TEST(RandomGraphs, PassesChangeNoBit) {
+  std::set<std::string> actions;
+  for (std::uint64_t seed = 0; seed < kSeeds && !::testing::Test::HasFailure(); ++seed) {
+    check_graph(seed, false, actions);
+  }
+  // The graphs are rich enough to make every rule fire.
+  for (const Rule* rule : all_rules()) {
+    EXPECT_TRUE(actions.count("simplify " + std::string(rule->name))) << rule->name;
+  }
+  for (const char* action : {"fold folded", "fold kept", "cse merged", "dead removed"}) {
+    EXPECT_TRUE(actions.count(action)) << action;
+  }
+}
+
+TEST(RandomGraphs, PassesChangeNoBitOfSymbolicGraphs) {
+  std::set<std::string> actions;
+  for (std::uint64_t seed = 0; seed < kSeeds && !::testing::Test::HasFailure(); ++seed) {
+    check_graph(1000000 + seed, true, actions);
+  }
+}
+
+TEST(RandomGraphs, AreTheSameEachTime) {
+  EXPECT_EQ(ir::print(random_graph(7)), ir::print(random_graph(7)));
+  EXPECT_EQ(ir::print(ir::parse_graph(ir::print(random_graph(7)))), ir::print(random_graph(7)));
+}
+
+}  // namespace
+}  // namespace plait::test

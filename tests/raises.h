@@ -1,0 +1,22 @@
+// The message of an error that a call must raise.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace plait::test {
+
+/// What the call says in its error of kind E; a failed test and an empty text when it raises none.
+template <class E, class Call>
+std::string message_of(Call call) {
+  try {
+    call();
+  } catch (const E& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "no error was raised";
+  return "";
+}
+
+}  // namespace plait::test
