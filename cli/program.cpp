@@ -33,7 +33,9 @@ void run_command(const Command& command, const std::vector<std::string>& words) 
     }
     command.run(args);
   } catch (const UsageError& e) {
-    throw UsageError(str(command.name, ": ", e.what(), ". See `plait ", command.name, " --help`"));
+    const std::string_view end = std::string_view(e.what()).ends_with('?') ? " " : ". ";
+    throw UsageError(str(command.name, ": ", e.what(), end, "See `plait ", command.name,
+                         " --help`"));
   }
 }
 

@@ -34,6 +34,19 @@ struct IndexFn {
     return v;
   }
 
+  /// Whether the part that is not affine changes with a slot.
+  bool rest_mentions(std::size_t slot) const {
+    for (const Product& p : rest) {
+      for (const Factor& f : p.factors) {
+        if (f.slot == static_cast<int>(slot)) return true;
+        for (const IndexFn& o : f.operands) {
+          if (o.linear[slot] != 0 || o.rest_mentions(slot)) return true;
+        }
+      }
+    }
+    return false;
+  }
+
   static std::int64_t factor(const Factor& f, const std::vector<std::int64_t>& slots) {
     if (f.slot >= 0) return slots[static_cast<std::size_t>(f.slot)];
     const std::int64_t a = f.operands[0].eval(slots), b = f.operands[1].eval(slots);
@@ -172,8 +185,10 @@ class Interpreter {
 
   Cursor cursor(const Dim& d) const {
     Cursor c{compile(d, names_, bindings_)};
-    c.affine = c.fn.rest.empty();
-    for (std::size_t i = nest_.vars.size(); i < names_.size(); ++i) c.affine &= !c.fn.linear[i];
+    c.affine = inner_ >= names_.size() || !c.fn.rest_mentions(inner_);
+    for (std::size_t i = nest_.vars.size(); i < names_.size(); ++i) {  // loaded anew each point
+      c.affine &= c.fn.linear[i] == 0 && !c.fn.rest_mentions(i);
+    }
     c.step = inner_ < c.fn.linear.size() ? c.fn.linear[inner_] : 0;
     return c;
   }

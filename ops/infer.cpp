@@ -4,6 +4,15 @@
 #include <algorithm>
 
 namespace plait::ops {
+namespace {
+
+/// Without the mark of an operand that may be left out or repeats.
+std::string_view operand_name(const NodeView& v, int i) {
+  const std::string_view name = v.op.inputs[std::min(i, v.op.inputs.size() - 1)];
+  return name.substr(0, name.find_first_of("?."));
+}
+
+}  // namespace
 
 Shape broadcast(const NodeView& v, const Shape& a, const Shape& b) {
   Shape out(std::max(a.size(), b.size()));
@@ -26,21 +35,21 @@ void same_dtype(const NodeView& v, int i, int j) {
 
 void want_rank(const NodeView& v, int i, int rank) {
   if (v.in(i).rank() != rank) {
-    v.fail("operand ", v.op.inputs[std::min(i, v.op.inputs.size() - 1)], " must have rank ", rank,
+    v.fail("operand ", operand_name(v, i), " must have rank ", rank,
            ": ", v.operand_text());
   }
 }
 
 void want_shape(const NodeView& v, int i, const Shape& shape, std::string_view what) {
   if (!(v.in(i).shape == shape)) {
-    v.fail("operand ", v.op.inputs[std::min(i, v.op.inputs.size() - 1)], " must be ",
+    v.fail("operand ", operand_name(v, i), " must be ",
            shape_text(shape), " (", what, "): ", v.operand_text());
   }
 }
 
 void want_dtype(const NodeView& v, int i, DTypeSet set, std::string_view what) {
   if (!set.has(v.in(i).dtype)) {
-    v.fail("operand ", v.op.inputs[std::min(i, v.op.inputs.size() - 1)], " must be ", what, ": ",
+    v.fail("operand ", operand_name(v, i), " must be ", what, ": ",
            v.operand_text());
   }
 }

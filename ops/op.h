@@ -40,6 +40,7 @@ enum Traits : unsigned {
   kElementwise = 1,  // same index in all operands; operands broadcast
   kView = 2,         // the result can share its operand's memory: no bytes of its own
   kRandom = 4,       // draws numbers, keyed by its operand `key` and its attribute `stream`
+  kNoFlow = 16,      // nothing flows back through it, by design
   kWideGrad = 8,     // its gradient takes several steps: in f32 for halves, rounded once
 };
 

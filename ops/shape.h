@@ -165,9 +165,8 @@ inline constexpr Op copy{
     .doc = "the same value under another name"};
 
 inline constexpr Op stop_gradient{
-    .name = "stop_gradient", .inputs = {"x"}, .traits = kView | kElementwise,
+    .name = "stop_gradient", .inputs = {"x"}, .traits = kView | kElementwise | kNoFlow,
     .infer = same_as_input, .scalar = [](In x) { return x[0]; },
-    .grads = {{"", [](GradCtx&) -> Grads { return {Tensor()}; }}},
     .colour = Colour::kClear, .samples = "f32[3]; i64[2]",
     .exact = [](const double* x, const NodeView&) { return x[0]; },
     .doc = "the same value; no gradient flows back through it"};

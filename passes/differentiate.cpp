@@ -79,6 +79,7 @@ class Differentiator {
     for (ValueId v : node.inputs) needed |= wanted(v);
     if (!flows || !needed) return;
     if (node.opaque) fail("opaque node ", describe(b_.graph(), node), " has no gradient");
+    if (op_named(node.op).traits & kNoFlow) return;
     std::vector<ir::Type> input_types;
     NodeView view{op_named(node.op), {}, {}, node.attrs, describe(b_.graph(), node)};
     for (ValueId v : node.inputs) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "cli/command.h"
-#include "cli/output.h"
 #include "tests/cli/program.h"
 
 namespace plait::test {
@@ -54,7 +53,7 @@ TEST(Usage, NoCommand) {
 
 TEST(Usage, UnknownCommand) {
   expect_usage("statz", "there is no command 'statz'. Did you mean 'stats'? See `plait help`");
-  expect_usage("help statz", "help: there is no command 'statz'. Did you mean 'stats'?. See `plait "
+  expect_usage("help statz", "help: there is no command 'statz'. Did you mean 'stats'? See `plait "
                              "help --help`");
 }
 
@@ -69,7 +68,7 @@ TEST(Usage, PlannedCommandsSaySo) {
 
 TEST(Usage, UnknownOption) {
   expect_usage("run model:mlp --step 3",
-               "run: there is no option '--step'. Did you mean '--steps'?. See `plait run --help`");
+               "run: there is no option '--step'. Did you mean '--steps'? See `plait run --help`");
   expect_usage("stats model:mlp --steps=3",
                "stats: there is no option '--steps'. See `plait stats --help`");
 }
@@ -123,7 +122,7 @@ TEST(Usage, FormatsOfShow) {
   expect_usage("show model:mlp --as aicf",
                "show: --as aicf comes with document support. See `plait show --help`");
   expect_usage("show model:mlp --as dott", "show: --as knows plait and dot, not 'dott'. Did you "
-                                           "mean 'dot'?. See `plait show --help`");
+                                           "mean 'dot'? See `plait show --help`");
 }
 
 TEST(Usage, AReaderThatHasGoneIsNoError) {
