@@ -26,8 +26,8 @@ std::size_t Args::take(std::span<const Flag> flags, const std::vector<std::strin
                        std::size_t i) {
   const std::size_t equals = words[i].find('=');
   const std::string name = words[i].substr(0, equals);
-  const auto flag = std::find_if(flags.begin(), flags.end(),
-                                 [&](const Flag& f) { return f.name == name; });
+  const auto flag =
+      std::find_if(flags.begin(), flags.end(), [&](const Flag& f) { return f.name == name; });
   if (flag == flags.end()) {
     std::vector<std::string> names{"--help"};
     for (const Flag& f : flags) names.emplace_back(f.name);

@@ -34,16 +34,16 @@ void run_check(const Args& args) {
 
 }  // namespace
 
-constinit const Command kCheck{
-    .name = "check",
-    .usage = "FILE [options]",
-    .doc = "verifies structure and types of every graph in FILE",
-    .least_words = 1,
-    .most_words = 1,
-    .flags = kFlags,
-    .details = kFileHelp,
-    .example = "  $ plait check model:mlp\n"
-               "  ok: graph mlp, 3 nodes, 1 feed, 4 states, 1 fetch\n",
-    .run = run_check};
+constinit const Command kCheck{.name = "check",
+                               .usage = "FILE [options]",
+                               .doc = "verifies structure and types of every graph in FILE",
+                               .least_words = 1,
+                               .most_words = 1,
+                               .flags = kFlags,
+                               .details = kFileHelp,
+                               .example =
+                                   "  $ plait check model:mlp\n"
+                                   "  ok: graph mlp, 3 nodes, 1 feed, 4 states, 1 fetch\n",
+                               .run = run_check};
 
 }  // namespace plait::cli

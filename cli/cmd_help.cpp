@@ -12,9 +12,9 @@ void run_help(const Args& args) {
   const std::string& name = args.words()[0];
   const Command* command = find_command(name);
   if (!command) {
-    throw UsageError(str(is_planned(name) ? "a later version has the command '"
-                                          : "there is no command '",
-                         name, "'.", suggestion(name, command_names())));
+    throw UsageError(
+        str(is_planned(name) ? "a later version has the command '" : "there is no command '", name,
+            "'.", suggestion(name, command_names())));
   }
   print(help_text(*command));
 }
@@ -22,9 +22,9 @@ void run_help(const Args& args) {
 }  // namespace
 
 constinit const Command kHelp{.name = "help",
-                    .usage = "[COMMAND]",
-                    .doc = "lists the commands, or explains one",
-                    .most_words = 1,
-                    .run = run_help};
+                              .usage = "[COMMAND]",
+                              .doc = "lists the commands, or explains one",
+                              .most_words = 1,
+                              .run = run_help};
 
 }  // namespace plait::cli

@@ -41,12 +41,15 @@ constinit const Command kModels{
     .usage = "[options]",
     .doc = "lists the networks that Plait can build, with their keys and defaults",
     .flags = kFlags,
-    .details = "A network is named as FILE wherever a command takes one: model:NAME, or\n"
-               "model:NAME?key=value&key=value with keys that differ from their defaults.\n",
-    .example = "  $ plait models\n"
-               "  mlp                 two linear layers with a relu between\n"
-               "       batch=64       samples in a batch\n"
-               "  ...\n",
+    .details =
+        "A network is named as FILE wherever a command takes one: model:NAME, or\n"
+        "model:NAME?key=value&key=value with keys that differ from their defaults.\n",
+    .example =
+        "  $ plait models\n"
+        "  mlp                       two-layer perceptron; mean squared error; SGD\n"
+        "            batch=64        rows of x\n"
+        "            dtype=f16       f32, f16, bf16 or f64: of parameters and activations\n"
+        "  ...\n",
     .run = run_models};
 
 }  // namespace plait::cli

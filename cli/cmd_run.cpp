@@ -87,7 +87,7 @@ std::string scalars_text(const std::vector<std::string>& names, const Arrays& fe
     const Array& array = fetched.at(name);
     if (!array.sizes().empty()) continue;
     const bool real = is_float(array.dtype());
-    out += str("  ", name, " ", real ? short_text(array.real(0)) : element_text(array, 0));
+    out += str("  ", name, " ", real ? short_text(array.real(0), true) : element_text(array, 0));
   }
   return out;
 }
@@ -119,8 +119,12 @@ Json fetches_json(const std::vector<Summary>& summaries) {
   Json list = Json::array();
   const auto number = [](const std::optional<double>& x) { return x ? Json(*x) : Json(); };
   for (const Summary& s : summaries) {
-    list.push_back({{"name", s.name}, {"type", s.type}, {"min", number(s.min)},
-                    {"max", number(s.max)}, {"mean", number(s.mean)}, {"hash", s.hash}});
+    list.push_back({{"name", s.name},
+                    {"type", s.type},
+                    {"min", number(s.min)},
+                    {"max", number(s.max)},
+                    {"mean", number(s.mean)},
+                    {"hash", s.hash}});
     if (!s.value.empty()) list.back()["value"] = s.value;
   }
   return list;
@@ -187,11 +191,12 @@ constinit const Command kRun{
     .example =
         "  $ plait run 'model:rwkv4?layers=2&width=32&vocab=64&context=16&copy=8&batch=2&train=1' "
         "--steps 3\n"
-        "  step 1/3  loss 4.1589  112 ms\n"
-        "  step 2/3  loss 4.1102  110 ms\n"
-        "  step 3/3  loss 4.0617  110 ms\n"
-        "  fetch  type   min     max     mean    hash              value\n"
-        "  loss   f32[]  4.0617  4.0617  4.0617  6b1c0f2f8a7e1d11  4.0617\n",
+        "  plait: random feeds, the same in every step (seed 0): idx i64[2,16], targets i64[2,16]\n"
+        "  step 1/3  loss 4.2816  65 ms\n"
+        "  step 2/3  loss 2.4819  63 ms\n"
+        "  step 3/3  loss 2.3518  63 ms\n"
+        "  fetch  type      min     max    mean  hash                  value\n"
+        "  loss   f32[]  2.3518  2.3518  2.3518  6e44d63aee223333  2.3517954\n",
     .run = run_run};
 
 }  // namespace plait::cli

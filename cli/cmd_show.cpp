@@ -40,8 +40,8 @@ std::string format_of(const Args& args) {
     throw UsageError(str("--as ", format, " comes with document support"));
   }
   const std::vector<std::string> known(std::begin(kFormats), std::end(kFormats));
-  throw UsageError(str("--as knows ", join(known, " and "), ", not '", format, "'.",
-                       suggestion(format, known)));
+  throw UsageError(
+      str("--as knows ", join(known, " and "), ", not '", format, "'.", suggestion(format, known)));
 }
 
 /// Whether the passes run at all.
@@ -128,10 +128,17 @@ constinit const Command kShow{
     .most_words = 1,
     .flags = kFlags,
     .details = kFileHelp,
-    .example = "  $ plait show model:mlp --after simplify --timing\n"
-               "  graph mlp(x: f16[64,8]) state(0.W: f16[8,8] = ...) {\n"
-               "    %linear = linear(x, 0.W, 0.b) : f16[64,8] @ 0\n"
-               "    ...\n",
+    .example =
+        "  $ plait show 'model:mlp?dtype=f32' --after dead --timing\n"
+        "  graph mlp\n"
+        "  pass        ms  nodes before  nodes after\n"
+        "  verify    0.13             3            3\n"
+        "  ...\n"
+        "  graph mlp(\n"
+        "      x: f32[64,8]) state(\n"
+        "  ...\n"
+        "    %linear = linear(x, 0.W, 0.b)          : f32[64,8]   @ 0 (models/mlp.cpp:26)\n"
+        "  ...\n",
     .run = run_show};
 
 }  // namespace plait::cli

@@ -26,11 +26,13 @@ Json stats_json(const Measures& m) {
 }
 
 std::string stats_text(const ir::Graph& graph, const Measures& m) {
-  Table totals{{}, {}, {{"graph", graph.name},
-                        {"parameters", with_commas(m.parameters)},
-                        {"operations", with_commas(m.operations)},
-                        {"bytes", bytes_text(m.bytes)},
-                        {"live peak", bytes_text(m.live_peak_bytes)}}};
+  Table totals{{},
+               {},
+               {{"graph", graph.name},
+                {"parameters", with_commas(m.parameters)},
+                {"operations", with_commas(m.operations)},
+                {"bytes", bytes_text(m.bytes)},
+                {"live peak", bytes_text(m.live_peak_bytes)}}};
   std::vector<std::pair<std::string, OpMeasures>> rows(m.by_op.begin(), m.by_op.end());
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second.operations, a.second.bytes) >
@@ -62,16 +64,24 @@ constinit const Command kStats{
     .least_words = 1,
     .most_words = 1,
     .flags = kFlags,
-    .details = "parameters  elements of trained states\n"
-               "operations  a contraction counts 2 per multiply-add; views, casts and gathers 0\n"
-               "bytes       inputs read and outputs written, each once per node\n"
-               "live peak   values alive at once in the order of the nodes, nothing in place; feeds,\n"
-               "            states and constants apart\n"
-               "Sizes must be numbers: --set fixes symbols.\n",
-    .example = "  $ plait stats model:mlp\n"
-               "  graph       mlp\n"
-               "  parameters  144\n"
-               "  ...\n",
+    .details =
+        "parameters  elements of trained states\n"
+        "operations  a contraction counts 2 per multiply-add; views, casts and gathers 0\n"
+        "bytes       inputs read and outputs written, each once per node\n"
+        "live peak   values alive at once in the order of the nodes, nothing in place; feeds,\n"
+        "            states and constants apart\n"
+        "Sizes must be numbers: --set fixes symbols.\n",
+    .example =
+        "  $ plait stats model:mlp\n"
+        "  graph       mlp\n"
+        "  parameters  144\n"
+        "  operations  16,896\n"
+        "  bytes       6,432 (6.4 kB)\n"
+        "  live peak   2,048 (2.0 kB)\n"
+        "\n"
+        "  op      count  operations           bytes\n"
+        "  linear      2      16,384  4,384 (4.4 kB)\n"
+        "  relu        1         512  2,048 (2.0 kB)\n",
     .run = run_stats};
 
 }  // namespace plait::cli

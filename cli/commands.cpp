@@ -11,8 +11,8 @@ namespace {
 constexpr const Command* kCommands[] = {&kModels, &kOps, &kShow,    &kCheck,
                                         &kStats,  &kRun, &kVersion, &kHelp};
 
-constexpr std::string_view kPlanned[] = {"report",  "convert", "plan",     "compile",
-                                         "profile", "explain", "train",    "generate",
+constexpr std::string_view kPlanned[] = {"report",  "convert", "plan",  "compile",
+                                         "profile", "explain", "train", "generate",
                                          "pack",    "bench",   "doctor"};
 
 std::string options_text(const Command& command) {

@@ -55,8 +55,8 @@ void print_module(const ir::Graph& graph, const Module& module, const std::strin
   }
   for (const auto& [name, child] : module.children) {
     const std::string inner = path.empty() ? name : path + "." + name;
-    out += str(indent, "subgraph ", quoted("cluster_" + inner), " {\n", indent, "  label=",
-               label({inner}), ";\n");
+    out += str(indent, "subgraph ", quoted("cluster_" + inner), " {\n", indent,
+               "  label=", label({inner}), ";\n");
     print_module(graph, *child, inner, indent + "  ", out);
     out += indent + "}\n";
   }
@@ -82,8 +82,8 @@ std::string dot_text(const ir::Graph& graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     for (ir::ValueId id : graph.nodes[i].inputs) {
       if (id == ir::kNone) continue;
-      out += str("  ", origin(graph, id), " -> n", i, " [label=", label({type_text(graph.type(id))}),
-                 ", fontsize=8];\n");
+      out += str("  ", origin(graph, id), " -> n", i,
+                 " [label=", label({type_text(graph.type(id))}), ", fontsize=8];\n");
     }
   }
   const auto end = [&](const std::string& name, ir::ValueId from, const std::string& text) {

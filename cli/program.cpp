@@ -16,9 +16,8 @@ enum ExitCode { kDone = 0, kFailed = 1, kUsage = 2, kBug = 3 };
 
 bool asks_for_help(const std::vector<std::string>& words) {
   const auto end = std::find(words.begin(), words.end(), "--");
-  return std::any_of(words.begin(), end, [](const std::string& word) {
-    return word == "--help" || word == "-h";
-  });
+  return std::any_of(words.begin(), end,
+                     [](const std::string& word) { return word == "--help" || word == "-h"; });
 }
 
 void run_command(const Command& command, const std::vector<std::string>& words) {
@@ -33,9 +32,9 @@ void run_command(const Command& command, const std::vector<std::string>& words) 
     }
     command.run(args);
   } catch (const UsageError& e) {
-    const std::string_view end = std::string_view(e.what()).ends_with('?') ? " " : ". ";
-    throw UsageError(str(command.name, ": ", e.what(), end, "See `plait ", command.name,
-                         " --help`"));
+    const std::string_view said = e.what();
+    const std::string_view end = said.ends_with('?') || said.ends_with('.') ? " " : ". ";
+    throw UsageError(str(command.name, ": ", said, end, "See `plait ", command.name, " --help`"));
   }
 }
 
@@ -48,14 +47,14 @@ void dispatch(const std::vector<std::string>& words) {
     return run_command(*command, rest);
   }
   if (is_planned(name)) {
-    throw UsageError(str("`", name, "` comes with a later version; this one has ",
-                         join(command_names(), ", ")));
+    throw UsageError(
+        str("`", name, "` comes with a later version; this one has ", join(command_names(), ", ")));
   }
   throw UsageError(str("there is no command '", name, "'.", suggestion(name, command_names()),
                        " See `plait help`"));
 }
 
-int said(ExitCode code, std::string_view message) {
+int ended(ExitCode code, std::string_view message) {
   note(message);
   return code;
 }
@@ -70,15 +69,15 @@ int run_program(const std::vector<std::string>& words) {
   } catch (const OutputClosed&) {
     return kDone;
   } catch (const UsageError& e) {
-    return said(kUsage, e.what());
+    return ended(kUsage, e.what());
   } catch (const UserError& e) {
-    return said(kFailed, e.what());
+    return ended(kFailed, e.what());
   } catch (const RunError& e) {
-    return said(kFailed, e.what());
+    return ended(kFailed, e.what());
   } catch (const std::bad_alloc&) {
-    return said(kFailed, "out of memory");
+    return ended(kFailed, "out of memory");
   } catch (const std::exception& e) {
-    return said(kBug, str("this is a bug of Plait, please report it: ", e.what()));
+    return ended(kBug, str("this is a bug of Plait, please report it: ", e.what()));
   }
 }
 

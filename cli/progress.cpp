@@ -11,9 +11,9 @@
 namespace plait::cli {
 namespace {
 
-constexpr double kWorthAnEstimate = 2;   // seconds
-constexpr double kRedrawEvery = 0.2;     // seconds, on a terminal
-constexpr double kPrintEvery = 10;       // seconds, elsewhere
+constexpr double kWorthAnEstimate = 2;  // seconds
+constexpr double kRedrawEvery = 0.2;    // seconds, on a terminal
+constexpr double kPrintEvery = 10;      // seconds, elsewhere
 
 /// Passes everything on to another backend and counts.
 class Watched : public Backend {
@@ -37,8 +37,7 @@ class Watched : public Backend {
 }  // namespace
 
 Progress::Progress(const ir::Graph& graph, std::int64_t steps, bool quiet)
-    : steps_(steps), quiet_(quiet),
-      redraws_(quiet ? error_is_terminal() : output_is_terminal()) {
+    : steps_(steps), quiet_(quiet), redraws_(quiet ? error_is_terminal() : output_is_terminal()) {
   for (const ir::Node& node : graph.nodes) {
     const Dim work = operations_of(graph, node) + bytes_of(graph, node);
     const double weight = 1 + static_cast<double>(work.hi());
@@ -79,9 +78,9 @@ void Progress::node_done(const std::string& where) {
   if (seconds_since(start_) < kWorthAnEstimate) return;
   if (seconds_since(last_shown_) < (redraws_ ? kRedrawEvery : kPrintEvery)) return;
   const double fraction = std::min(weight_done_ / std::max(step_weight_, 1.0), 1.0);
-  const std::string line = str("step ", step_ + 1, "/", steps_, "  ",
-                               static_cast<int>(100 * fraction), "%",
-                               eta(static_cast<double>(step_) + fraction));
+  const std::string line =
+      str("step ", step_ + 1, "/", steps_, "  ", static_cast<int>(100 * fraction), "%",
+          eta(static_cast<double>(step_) + fraction));
   if (redraws_) return show(line, false);
   // Results are on standard output; that a step goes on is a note beside them.
   last_shown_ = Clock::now();

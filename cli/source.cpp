@@ -77,10 +77,10 @@ ir::Package set_symbols(const ir::Package& package, const Args& args) {
       const auto symbol = symbols.find(name);
       if (symbol == symbols.end()) {
         fail("--set ", pair, ": ",
-             symbols.empty() ? "all sizes are numbers already; a model's are set in its spec, as "
-                               "in model:NAME?batch=4"
-                             : str("there is no symbol '", name, "'; there are ",
-                                   ranges_text(symbols)));
+             symbols.empty()
+                 ? "all sizes are numbers already; a model's are set in its spec, as "
+                   "in model:NAME?batch=4"
+                 : str("there is no symbol '", name, "'; there are ", ranges_text(symbols)));
       }
       const std::int64_t value = parse_integer(text, "--set " + name);
       if (value < symbol->second.lo() || value > symbol->second.hi()) {

@@ -30,7 +30,9 @@ std::string element_text(const Array& array, std::int64_t i) {
   return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
 }
 
-std::string short_text(double value) { return format("%.5g", value); }
+std::string short_text(double value, bool aligned) {
+  return format(aligned ? "%#.5g" : "%.5g", value);
+}
 
 std::string duration_text(double seconds) {
   if (seconds < 0.01) return format("%.2f ms", seconds * 1e3);

@@ -21,9 +21,9 @@ struct Descr {
   DType dtype;
 };
 constexpr Descr kDescrs[] = {
-    {"f8", DType::f64}, {"f4", DType::f32}, {"f2", DType::f16}, {"i8", DType::i64},
-    {"i4", DType::i32}, {"i2", DType::i16}, {"i1", DType::i8},  {"u1", DType::u8},
-    {"b1", DType::boolean},
+    {"f8", DType::f64}, {"f4", DType::f32}, {"f2", DType::f16},
+    {"i8", DType::i64}, {"i4", DType::i32}, {"i2", DType::i16},
+    {"i1", DType::i8},  {"u1", DType::u8},  {"b1", DType::boolean},
 };
 
 struct Header {

@@ -96,8 +96,9 @@ Entry read_entry(const std::string& name, const Json& json, std::string_view fil
   const std::string dtype = part("dtype").is_string() ? part("dtype").get<std::string>() : "";
   const auto known = std::find(std::begin(kNames), std::end(kNames), dtype);
   if (known == std::end(kNames)) {
-    bad(file, name, str("dtype is ", part("dtype").dump(), "; Plait reads ",
-                        join({std::begin(kNames), std::end(kNames)}, ", ")));
+    bad(file, name,
+        str("dtype is ", part("dtype").dump(), "; Plait reads ",
+            join({std::begin(kNames), std::end(kNames)}, ", ")));
   }
   entry.dtype = static_cast<DType>(known - std::begin(kNames));
   if (!part("shape").is_array()) bad(file, name, "shape is not a list");
@@ -114,8 +115,9 @@ Entry read_entry(const std::string& name, const Json& json, std::string_view fil
   const std::size_t needed =
       tensor_bytes(entry.dtype, entry.sizes, str(file, ": tensor ", quoted(name)));
   if (entry.end - entry.begin != needed) {
-    bad(file, name, str(entry.dtype, shape_text(entry.sizes), " takes ", needed,
-                        " bytes, its offsets give it ", entry.end - entry.begin));
+    bad(file, name,
+        str(entry.dtype, shape_text(entry.sizes), " takes ", needed, " bytes, its offsets give it ",
+            entry.end - entry.begin));
   }
   return entry;
 }
@@ -128,12 +130,13 @@ void check_cover(std::vector<Entry>& entries, std::size_t data_bytes, std::strin
   std::uint64_t covered = 0;
   for (const Entry& e : entries) {
     if (e.end > data_bytes) {
-      bad(file, e.name, str("ends at byte ", e.end, " of the data, which has ", data_bytes,
-                            ": the file is cut off"));
+      bad(file, e.name,
+          str("ends at byte ", e.end, " of the data, which has ", data_bytes,
+              ": the file is cut off"));
     }
     if (e.begin != covered) {
-      bad(file, e.name, str("begins at byte ", e.begin, " of the data, the one before it ends at ",
-                            covered));
+      bad(file, e.name,
+          str("begins at byte ", e.begin, " of the data, the one before it ends at ", covered));
     }
     covered = e.end;
   }
@@ -173,8 +176,8 @@ TensorFile parse_safetensors(std::string_view bytes, std::string_view name) {
   }
   check_cover(entries, bytes.size(), name);
   for (const Entry& e : entries) {
-    out.tensors.emplace(e.name, array_from_bytes(e.dtype, e.sizes,
-                                                 bytes.substr(e.begin, e.end - e.begin), name));
+    out.tensors.emplace(
+        e.name, array_from_bytes(e.dtype, e.sizes, bytes.substr(e.begin, e.end - e.begin), name));
   }
   return out;
 }

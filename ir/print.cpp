@@ -55,8 +55,9 @@ std::string state_text(const State& state) {
 /// On one line when it fits, else one feed or state per line.
 std::string header_text(const Graph& graph) {
   std::vector<std::string> feeds, states;
-  for (ValueId id : graph.feeds)
+  for (ValueId id : graph.feeds) {
     feeds.push_back(str(operand_text(graph, id), ": ", graph.type(id)));
+  }
   for (const StateUse& use : graph.states) states.push_back(state_text(use.state));
   auto clause = [](const std::vector<std::string>& items, bool broken) {
     if (items.empty()) return std::string("()");

@@ -38,24 +38,32 @@ struct Verifier {
     return id >= 0 && static_cast<std::size_t>(id) < graph.values.size();
   }
 
-  void need_value(ValueId id, const std::string& what) const {
-    if (!exists(id)) wrong(what, " is value ", id, ", but the graph has ", graph.values.size());
+  /// `what` is a function: its text is only made when it is needed, as everywhere below.
+  template <class What>
+  void need_value(ValueId id, What what) const {
+    if (!exists(id)) wrong(what(), " is value ", id, ", but the graph has ", graph.values.size());
   }
 
   void ids() const {
-    for (ValueId id : graph.feeds) need_value(id, "a feed");
-    for (const StateUse& s : graph.states) need_value(s.value, "state " + name_text(s.state.name));
+    for (ValueId id : graph.feeds) need_value(id, [] { return "a feed"; });
+    for (const StateUse& s : graph.states) {
+      need_value(s.value, [&] { return "state " + name_text(s.state.name); });
+    }
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
-      const std::string what = str("node ", n, " (", node.op, "): ");
-      if (node.outputs.empty()) wrong(what, "has no outputs");
-      for (ValueId id : node.outputs) need_value(id, what + "an output");
+      auto text = [&](const char* what) { return str("node ", n, " (", node.op, "): ", what); };
+      if (node.outputs.empty()) wrong(text("has no outputs"));
+      for (ValueId id : node.outputs) need_value(id, [&] { return text("an output"); });
       for (ValueId id : node.inputs) {
-        if (id != kNone) need_value(id, what + "an operand");
+        if (id != kNone) need_value(id, [&] { return text("an operand"); });
       }
     }
-    for (const NextState& n : graph.nexts) need_value(n.value, "next " + name_text(n.state));
-    for (const Fetch& f : graph.fetches) need_value(f.value, "fetch " + name_text(f.name));
+    for (const NextState& n : graph.nexts) {
+      need_value(n.value, [&] { return "next " + name_text(n.state); });
+    }
+    for (const Fetch& f : graph.fetches) {
+      need_value(f.value, [&] { return "fetch " + name_text(f.name); });
+    }
     for (const Value& v : graph.values) {
       if (v.producer < kNone || v.producer >= static_cast<NodeId>(graph.nodes.size())) {
         wrong("the producer of ", name_text(v.name), " is node ", v.producer,
@@ -75,27 +83,27 @@ struct Verifier {
   /// Every value is listed once: as a feed, as a state or by the node that is its producer.
   void makers() const {
     std::vector<int> listed(graph.values.size(), 0);
-    auto list = [&](ValueId id, NodeId by, const std::string& as) {
+    auto list = [&](ValueId id, NodeId by, auto as) {
       const NodeId producer = graph.value(id).producer;
       if (producer != by) {
-        wrong(as, text(id), ", but its producer is ",
+        wrong(as(), text(id), ", but its producer is ",
               producer == kNone ? "no node" : "node " + describe(graph, graph.node(producer)));
       }
-      if (++listed[static_cast<std::size_t>(id)] > 1) wrong(as, text(id), " for a second time");
+      if (++listed[static_cast<std::size_t>(id)] > 1) wrong(as(), text(id), " for a second time");
     };
-    for (ValueId id : graph.feeds) list(id, kNone, "the feeds list ");
-    for (const StateUse& s : graph.states) list(s.value, kNone, "the states list ");
+    for (ValueId id : graph.feeds) list(id, kNone, [] { return "the feeds list "; });
+    for (const StateUse& s : graph.states) list(s.value, kNone, [] { return "the states list "; });
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
-      for (ValueId id : node.outputs) {
-        list(id, static_cast<NodeId>(n), node_text(node) + "its outputs list ");
-      }
+      auto as = [&] { return node_text(node) + "its outputs list "; };
+      for (ValueId id : node.outputs) list(id, static_cast<NodeId>(n), as);
     }
     for (std::size_t i = 0; i < listed.size(); ++i) {
       const auto id = static_cast<ValueId>(i);
       if (listed[i]) continue;
-      if (graph.value(id).producer == kNone)
+      if (graph.value(id).producer == kNone) {
         wrong(text(id), " is made nowhere: it is no feed, state or output");
+      }
       wrong(maker_text(id), text(id),
             " names this node as its producer, but is not among its outputs");
     }
@@ -110,15 +118,16 @@ struct Verifier {
         wrong(node_text(node), "operand ", i, " is ", text(id),
               ", which is made later. Nodes stand in execution order");
       }
-      literals(node.attrs, node_text(node));
+      literals(node.attrs, [&] { return node_text(node); });
     }
   }
 
-  void literals(const Attrs& attrs, const std::string& what) const {
+  template <class What>
+  void literals(const Attrs& attrs, What what) const {
     for (const auto& [name, value] : attrs) {
       const Literal* literal = std::get_if<Literal>(&value);
       if (literal && !literal->array) {
-        wrong(what, "attribute ", name_text(name), " is a literal without an array");
+        wrong(what(), "attribute ", name_text(name), " is a literal without an array");
       }
     }
   }
@@ -133,7 +142,7 @@ struct Verifier {
       if (!(v.type == s.state.type)) {
         wrong("state ", name_text(s.state.name), " is ", s.state.type, ", its value is ", v.type);
       }
-      literals(s.state.init.attrs, "state " + name_text(s.state.name) + ": ");
+      literals(s.state.init.attrs, [&] { return "state " + name_text(s.state.name) + ": "; });
     }
   }
 
@@ -179,28 +188,28 @@ struct Verifier {
 
   void place(ValueId id, const Type& type) const {
     const Place& p = type.place;
-    const std::string what = str(maker_text(id), text(id), " is ", type, ": ");
+    auto what = [&] { return str(maker_text(id), text(id), " is ", type, ": "); };
     std::int64_t cells = 1;
     bool fits = true;
     for (std::int64_t size : p.mesh) {
-      if (size <= 0) wrong(what, "a mesh axis cannot have the size ", size);
+      if (size <= 0) wrong(what(), "a mesh axis cannot have the size ", size);
       fits &= !__builtin_mul_overflow(cells, size, &cells);
     }
     if (!fits || cells != static_cast<std::int64_t>(p.ranks.size())) {
-      wrong(what, "the mesh ", shape_text(p.mesh), " does not match its ", p.ranks.size(),
+      wrong(what(), "the mesh ", shape_text(p.mesh), " does not match its ", p.ranks.size(),
             " ranks");
     }
     if (p.axes.size() != p.mesh.size()) {
-      wrong(what, "there are ", p.axes.size(), " layouts for ", p.mesh.size(), " mesh axes");
+      wrong(what(), "there are ", p.axes.size(), " layouts for ", p.mesh.size(), " mesh axes");
     }
     std::unordered_set<int> seen;
     for (int rank : p.ranks) {
-      if (rank < 0) wrong(what, "a rank cannot be ", rank);
-      if (!seen.insert(rank).second) wrong(what, "rank ", rank, " is listed twice");
+      if (rank < 0) wrong(what(), "a rank cannot be ", rank);
+      if (!seen.insert(rank).second) wrong(what(), "rank ", rank, " is listed twice");
     }
     for (const Layout& layout : p.axes) {
       if (layout.kind == Layout::kSplit && (layout.axis < 0 || layout.axis >= type.rank())) {
-        wrong(what, "it splits dimension ", layout.axis, ", but the value has ", type.rank());
+        wrong(what(), "it splits dimension ", layout.axis, ", but the value has ", type.rank());
       }
     }
   }

@@ -19,13 +19,12 @@ ir::Package build_conv_add(const Settings& s) {
   if (image < kernel) s.fail("image=", image, " is smaller than kernel=", kernel);
   const std::int64_t out = image - kernel + 1;
   ConvAdd net(dtype, channels, filters, kernel);
-  const Network network{
-      net, "conv_add", "y",
-      [&](Builder& b) {
-        const Tensor x = b.feed("x", dtype, {batch, image, image, channels});
-        return net(x, b.feed("addend", dtype, {batch, out, out, filters}));
-      },
-      [](Builder&, const Tensor& y) { return widen(y).square().mean(); }};
+  const Network network{net, "conv_add", "y",
+                        [&](Builder& b) {
+                          const Tensor x = b.feed("x", dtype, {batch, image, image, channels});
+                          return net(x, b.feed("addend", dtype, {batch, out, out, filters}));
+                        },
+                        [](Builder&, const Tensor& y) { return widen(y).square().mean(); }};
   return package_of(network, s, nn::Sgd{.lr = 0.01});
 }
 

@@ -29,7 +29,10 @@ Conv1D::Conv1D(nn::Module* parent, const std::string& name, std::int64_t in, std
       weight(this, "weight", {in, out}, normal(deviation)),
       bias(this, "bias", {out}, init::zeros()) {}
 
-Tensor Conv1D::forward(const Tensor& x) { return ops::matmul(x, weight.in(x)) + bias.in(x); }
+Tensor Conv1D::forward(const Tensor& x) {
+  const Tensor y = ops::matmul(x, weight.in(x));
+  return y + bias.in(x);
+}
 
 CausalAttention::CausalAttention(nn::Module* parent, const std::string& name, const Gpt2Sizes& s)
     : ModuleOf(parent, name),
@@ -45,8 +48,8 @@ Tensor CausalAttention::forward(const Tensor& x) {
   const auto by_head = [&](const Tensor& t) {  // [batch,time,width] -> [batch,heads,time,rest]
     return t.reshape({batch, time, heads, -1}).transpose({0, 2, 1, 3});
   };
-  const Tensor y = ops::attention(by_head(qkv[0]), by_head(qkv[1]), by_head(qkv[2]),
-                                  ops::Attention{.causal = true});
+  const Tensor y = ops::attention.all({by_head(qkv[0]), by_head(qkv[1]), by_head(qkv[2])},
+                                      ops::Attention{.causal = true})[0];
   return resid_dropout(c_proj(y.transpose({0, 2, 1, 3}).reshape({batch, time, width})));
 }
 
@@ -87,7 +90,7 @@ Tensor Gpt2::forward(const Tensor& idx) {
   const Tensor places = idx.dim(1) == all.dim(0) ? all : all.slice(0, 0, idx.dim(1));
   Tensor x = drop(wte(idx) + places);
   for (Gpt2Block& block : h) x = block(x);
-  return ops::linear(ln_f(x), wte.weight.in(x));
+  return ops::linear.all({ln_f(x), wte.weight.in(x)})[0];
 }
 
 ir::Package build_gpt2(const Settings& s) {
@@ -99,8 +102,7 @@ ir::Package build_gpt2(const Settings& s) {
   const Shape tokens{s.whole("batch"), sizes.context};
   Gpt2 net(s.dtype(), sizes);
   const Network network{
-      net, "gpt2", "logits",
-      [&](Builder& b) { return net(b.feed("idx", DType::i64, tokens)); },
+      net, "gpt2", "logits", [&](Builder& b) { return net(b.feed("idx", DType::i64, tokens)); },
       [&](Builder& b, const Tensor& logits) {
         return classification_loss(logits, b.feed("targets", DType::i64, tokens), -1);
       }};

@@ -23,7 +23,7 @@ Affine::Affine(nn::Module* parent, const std::string& name, std::int64_t in, std
       W(this, "W", {out, in}, by_fan_in(in)),
       b(this, "b", {out}, by_fan_in(in)) {}
 
-Tensor Affine::forward(const Tensor& x) { return ops::linear(x, W.in(x), b.in(x)); }
+Tensor Affine::forward(const Tensor& x) { return ops::linear.all({x, W.in(x), b.in(x)})[0]; }
 
 Mlp::Mlp(DType dtype, std::int64_t width)
     : ModuleOf(dtype), first(this, "0", width, width), second(this, "2", width, width) {}
@@ -42,8 +42,7 @@ ir::Package build_mlp(const Settings& s) {
   const Shape rows{s.whole("batch"), s.whole("width")};
   Mlp net(dtype, s.whole("width"));
   const Network network{
-      net, "mlp", "y",
-      [&](Builder& b) { return net(b.feed("x", dtype, rows)); },
+      net, "mlp", "y", [&](Builder& b) { return net(b.feed("x", dtype, rows)); },
       [&](Builder& b, const Tensor& y) { return ops::mse_loss(y, b.feed("t", dtype, rows)); }};
   return package_of(network, s, nn::Sgd{.lr = 0.01});
 }

@@ -12,8 +12,8 @@ namespace plait::models {
 /// A network with its feeds: what its graphs have in common.
 struct Network {
   nn::Module& root;
-  std::string name;    // of the inference graph
-  std::string output;  // the fetch: y, logits, probs
+  std::string name;                                            // of the inference graph
+  std::string output;                                          // the fetch: y, logits, probs
   std::function<Tensor(Builder&)> forward;                     // feeds its input
   std::function<Tensor(Builder&, const Tensor& output)> loss;  // feeds its targets
 };

@@ -28,7 +28,7 @@ class Settings {
   std::int64_t count(std::string_view key) const;                                  // >= 0
   double real(std::string_view key) const;
   double probability(std::string_view key) const;  // in [0, 1)
-  bool flag(std::string_view key) const;  // 0 or 1
+  bool flag(std::string_view key) const;           // 0 or 1
   /// One of `choices`; UserError with the nearest of them otherwise.
   std::string text(std::string_view key, const std::vector<std::string>& choices) const;
   DType dtype() const;

@@ -55,8 +55,8 @@ ResNet50::ResNet50(DType dtype, std::int64_t width, std::int64_t classes, bool f
 
 Tensor ResNet50::forward(const Tensor& x) {
   Tensor y = ops::relu(stem(x));
-  y = ops::max_pool2d(y, ops::MaxPool2d{.kernel = {3, 3}, .stride = {2, 2},
-                                        .padding = {1, 1, 1, 1}});
+  y = ops::max_pool2d(y,
+                      ops::MaxPool2d{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1, 1, 1}});
   for (auto* layer : {&layer1, &layer2, &layer3, &layer4}) {
     for (Bottleneck& block : *layer) y = block(y);
   }
@@ -69,15 +69,15 @@ ir::Package build_resnet50(const Settings& s) {
   const std::int64_t batch = s.whole("batch"), image = s.whole("image");
   const bool folded = !s.flag("train");
   ResNet50 net(dtype, s.whole("width"), s.whole("classes"), folded);
-  const Network network{
-      net, "resnet50", folded ? "probs" : "logits",
-      [&](Builder& b) {
-        const Tensor logits = net(b.feed("x", dtype, {batch, 3, image, image}));
-        return folded ? ops::softmax(logits) : logits;
-      },
-      [&](Builder& b, const Tensor& logits) {
-        return classification_loss(logits, b.feed("labels", DType::i64, {batch}), 1);
-      }};
+  const Network network{net, "resnet50", folded ? "probs" : "logits",
+                        [&](Builder& b) {
+                          const Tensor logits = net(b.feed("x", dtype, {batch, 3, image, image}));
+                          return folded ? ops::softmax(logits) : logits;
+                        },
+                        [&](Builder& b, const Tensor& logits) {
+                          return classification_loss(logits, b.feed("labels", DType::i64, {batch}),
+                                                     1);
+                        }};
   return package_of(network, s, nn::Sgd{.lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4});
 }
 

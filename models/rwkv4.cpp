@@ -29,15 +29,16 @@ double fall(const Rwkv4Sizes& s, std::int64_t layer) { return 1 - ratio(layer, s
 
 /// offset + (i / C)^exponent
 ir::Init ramp(const Rwkv4Sizes& s, double exponent, double offset = 0) {
-  return init::make(init::Power{
-      .offset = offset, .divisor = static_cast<double>(s.width), .exponent = exponent});
+  return init::make(
+      init::Power{.offset = offset, .divisor = static_cast<double>(s.width), .exponent = exponent});
 }
 
 ir::Init decay(const Rwkv4Sizes& s, std::int64_t layer) {
-  return init::make(init::Power{.offset = -5,
-                                .scale = 8,
-                                .divisor = static_cast<double>(std::max<std::int64_t>(s.width - 1, 1)),
-                                .exponent = 0.7 + 1.3 * rise(s, layer)});
+  return init::make(
+      init::Power{.offset = -5,
+                  .scale = 8,
+                  .divisor = static_cast<double>(std::max<std::int64_t>(s.width - 1, 1)),
+                  .exponent = 0.7 + 1.3 * rise(s, layer)});
 }
 
 /// ln 0.3 + 0.5 ((i + 1) mod 3 - 1)
@@ -68,7 +69,8 @@ Tensor shifted(const Tensor& x) {
 /// Blended with the step before, per channel.
 Tensor mixed(const Tensor& x, const Tensor& before, const nn::Parameter& mix) {
   const Tensor u = mix.in(x);
-  return x * u + before * (1 - u);
+  const Tensor now = x * u;
+  return now + before * (1 - u);
 }
 
 }  // namespace
@@ -109,8 +111,8 @@ ChannelMix::ChannelMix(nn::Module* parent, const std::string& name, const Rwkv4S
 Tensor ChannelMix::forward(const Tensor& x) {
   const Tensor before = shifted(x);
   const Tensor k = ops::relu(key(mixed(x, before, time_mix_k))).square();
-  const Tensor r = receptance(mixed(x, before, time_mix_r));
-  return ops::sigmoid(r) * value(k);
+  const Tensor gate = ops::sigmoid(receptance(mixed(x, before, time_mix_r)));
+  return gate * value(k);
 }
 
 Rwkv4Block::Rwkv4Block(nn::Module* parent, const std::string& name, const Rwkv4Sizes& s,
@@ -157,8 +159,8 @@ Tensor Rwkv4::copy_scores(const Tensor& h) {
   Builder& b = h.builder();
   const Tensor q = (*head_q)(h), k = (*head_k)(h);
   const Scope scope(b, "copy");
-  const Tensor c = ops::matmul(q, k, ops::Matmul{.transpose_b = true}) /
-                   static_cast<double>(sizes.copy);
+  const Tensor c =
+      ops::matmul(q, k, ops::Matmul{.transpose_b = true}) / static_cast<double>(sizes.copy);
   if (!sizes.mask) return c;
   const Dim time = h.dim(1);
   const Tensor now = ops::iota.make(b, ops::Iota{{time, 1}, 0});
@@ -177,8 +179,7 @@ ir::Package build_rwkv4(const Settings& s) {
   const Shape tokens{s.whole("batch"), sizes.context};
   Rwkv4 net(s.dtype(), sizes);
   const Network network{
-      net, "rwkv4", "logits",
-      [&](Builder& b) { return net(b.feed("idx", DType::i64, tokens)); },
+      net, "rwkv4", "logits", [&](Builder& b) { return net(b.feed("idx", DType::i64, tokens)); },
       [&](Builder& b, const Tensor& logits) {
         return classification_loss(logits, b.feed("targets", DType::i64, tokens), -1);
       }};

@@ -67,7 +67,9 @@ ir::Package build_unet(const Settings& s) {
   Unet net(dtype, s.whole("width"), depth, s.whole("classes"));
   const Network network{
       net, "unet", "logits",
-      [&](Builder& b) { return net(b.feed("x", dtype, {batch, 3, image, image})); },
+      [&](Builder& b) {
+        return net(b.feed("x", dtype, {batch, 3, image, image}));
+      },
       [&](Builder& b, const Tensor& logits) {
         return classification_loss(logits, b.feed("labels", DType::i64, {batch, image, image}), 1);
       }};

@@ -35,9 +35,9 @@ Vgg19::Vgg19(DType dtype, const Vgg19Sizes& s)
   std::int64_t in = 3, index = 0;
   for (const Stage& stage : kStages) {
     for (int i = 0; i < stage.convs; ++i, index += 2) {
-      convs.emplace_back(&features, str(index), in, stage.widths * s.width, 3,
-                         nn::Conv2dOptions{.padding = 1,
-                                           .init = init::make(init::Kaiming{.fan_out = true})});
+      convs.emplace_back(
+          &features, str(index), in, stage.widths * s.width, 3,
+          nn::Conv2dOptions{.padding = 1, .init = init::make(init::Kaiming{.fan_out = true})});
       in = stage.widths * s.width;
     }
     ++index;
@@ -75,12 +75,14 @@ ir::Package build_vgg19(const Settings& s) {
   if (image < kShrink) s.fail("image must be at least ", kShrink, ", is ", image);
   Vgg19 net(dtype, {image, s.whole("width"), s.whole("hidden"), s.whole("classes"),
                     s.probability("dropout")});
-  const Network network{
-      net, "vgg19", "logits",
-      [&](Builder& b) { return net(b.feed("x", dtype, {batch, 3, image, image})); },
-      [&](Builder& b, const Tensor& logits) {
-        return classification_loss(logits, b.feed("labels", DType::i64, {batch}), 1);
-      }};
+  const Network network{net, "vgg19", "logits",
+                        [&](Builder& b) {
+                          return net(b.feed("x", dtype, {batch, 3, image, image}));
+                        },
+                        [&](Builder& b, const Tensor& logits) {
+                          return classification_loss(logits, b.feed("labels", DType::i64, {batch}),
+                                                     1);
+                        }};
   return package_of(network, s, nn::Sgd{.lr = 0.01});
 }
 

@@ -1,4 +1,5 @@
-// The usual layers: parameters, and which op each one calls.
+// The usual layers: parameters, and which op each one calls. Operands stand in braces, which are
+// evaluated in order, so that every compiler builds the same graph.
 #include "nn/layers.h"
 
 #include <cmath>
@@ -76,7 +77,9 @@ Linear::Linear(Module* parent, const std::string& name, std::int64_t in, std::in
   if (with_bias) bias.emplace(this, "bias", Shape{out}, init::zeros());
 }
 
-Tensor Linear::forward(const Tensor& x) { return ops::linear(x, weight.in(x), given(bias, x)); }
+Tensor Linear::forward(const Tensor& x) {
+  return ops::linear.all({x, weight.in(x), given(bias, x)})[0];
+}
 
 Conv2d::Conv2d(Module* parent, const std::string& name, std::int64_t in, std::int64_t out,
                std::int64_t kernel, Conv2dOptions o)
@@ -85,20 +88,20 @@ Conv2d::Conv2d(Module* parent, const std::string& name, std::int64_t in, std::in
       weight(this, "weight",
              kernel_shape(out, per_group(*this, "Conv2d", in, out, kernel, options, in), kernel,
                           options.layout == "NHWC"),
-             options.init.value_or(
-                 by_fan_in(taps(per_group(*this, "Conv2d", in, out, kernel, options, in), kernel)))) {
+             options.init.value_or(by_fan_in(
+                 taps(per_group(*this, "Conv2d", in, out, kernel, options, in), kernel)))) {
   if (!options.bias) return;
   bias.emplace(this, "bias", Shape{out},
                options.init ? init::zeros() : by_fan_in(taps(in / options.groups, kernel)));
 }
 
 Tensor Conv2d::forward(const Tensor& x) {
-  return ops::conv2d(x, weight.in(x), given(bias, x),
-                     ops::Conv2d{.stride = {options.stride, options.stride},
-                                 .padding = Sizes(4, options.padding),
-                                 .dilation = {options.dilation, options.dilation},
-                                 .groups = options.groups,
-                                 .layout = options.layout});
+  const ops::Conv2d attrs{.stride = {options.stride, options.stride},
+                          .padding = Sizes(4, options.padding),
+                          .dilation = {options.dilation, options.dilation},
+                          .groups = options.groups,
+                          .layout = options.layout};
+  return ops::conv2d.all({x, weight.in(x), given(bias, x)}, attrs)[0];
 }
 
 ConvTranspose2d::ConvTranspose2d(Module* parent, const std::string& name, std::int64_t in,
@@ -122,7 +125,7 @@ Tensor ConvTranspose2d::forward(const Tensor& x) {
   attrs.dilation = {options.dilation, options.dilation};
   attrs.groups = options.groups;
   attrs.layout = options.layout;
-  return ops::conv_transpose2d(x, weight.in(x), given(bias, x), attrs);
+  return ops::conv_transpose2d.all({x, weight.in(x), given(bias, x)}, attrs)[0];
 }
 
 BatchNorm2d::BatchNorm2d(Module* parent, const std::string& name, std::int64_t channels, double eps,
@@ -141,11 +144,10 @@ BatchNorm2d::BatchNorm2d(Module* parent, const std::string& name, std::int64_t c
 Tensor BatchNorm2d::forward(const Tensor& x) {
   Builder& b = x.builder();
   const ops::BatchNorm attrs{eps, layout};
+  const Tensor w = weight.in(b), shift = bias.in(b);
   const Tensor mean = running_mean.in(b), var = running_var.in(b);
-  if (!training()) {
-    return ops::batch_norm_inference.all({x, weight.in(b), bias.in(b), mean, var}, attrs)[0];
-  }
-  const std::vector<Tensor> of_batch = ops::batch_norm.all({x, weight.in(b), bias.in(b)}, attrs);
+  if (!training()) return ops::batch_norm_inference.all({x, w, shift, mean, var}, attrs)[0];
+  const std::vector<Tensor> of_batch = ops::batch_norm.all({x, w, shift}, attrs);
   Dim per_channel = 1;
   for (int axis = 0; axis < x.rank(); ++axis) {
     if (axis != (layout == "NCHW" ? 1 : x.rank() - 1)) per_channel = per_channel * x.dim(axis);
@@ -154,10 +156,20 @@ Tensor BatchNorm2d::forward(const Tensor& x) {
     fail("[BatchNorm2d ", path(), "] one value per channel has no variance to train with: x is ",
          x.type());
   }
-  const Tensor count = ops::size_as_tensor(b, per_channel, var.dtype());
-  const Tensor unbiased = of_batch[2] * (count / (count - 1));
-  b.next(running_mean.name(), mean * (1 - momentum) + of_batch[1] * momentum);
-  b.next(running_var.name(), var * (1 - momentum) + unbiased * momentum);
+  Tensor unbiased;
+  if (per_channel.is_const()) {
+    const auto n = static_cast<double>(per_channel.value());
+    unbiased = of_batch[2] * (n / (n - 1));
+  } else {
+    const Tensor n = ops::size_as_tensor(b, per_channel, var.dtype());
+    unbiased = of_batch[2] * (n / (n - 1));
+  }
+  const auto advance = [&](const Parameter& running, const Tensor& old, const Tensor& batch) {
+    const Tensor kept = old * (1 - momentum);
+    b.next(running.name(), kept + batch * momentum);
+  };
+  advance(running_mean, mean, of_batch[1]);
+  advance(running_var, var, unbiased);
   return of_batch[0];
 }
 
@@ -168,7 +180,7 @@ LayerNorm::LayerNorm(Module* parent, const std::string& name, std::int64_t size,
       bias(this, "bias", {size}, init::zeros()) {}
 
 Tensor LayerNorm::forward(const Tensor& x) {
-  return ops::layer_norm(x, weight.in(x), bias.in(x), ops::LayerNorm{.eps = eps});
+  return ops::layer_norm.all({x, weight.in(x), bias.in(x)}, ops::LayerNorm{.eps = eps})[0];
 }
 
 RmsNorm::RmsNorm(Module* parent, const std::string& name, std::int64_t size, double eps)
@@ -190,7 +202,8 @@ GroupNorm::GroupNorm(Module* parent, const std::string& name, std::int64_t group
       bias(this, "bias", {channels}, init::zeros()) {}
 
 Tensor GroupNorm::forward(const Tensor& x) {
-  return ops::group_norm(x, weight.in(x), bias.in(x), ops::GroupNorm{groups, eps, layout});
+  const ops::GroupNorm attrs{groups, eps, layout};
+  return ops::group_norm.all({x, weight.in(x), bias.in(x)}, attrs)[0];
 }
 
 Embedding::Embedding(Module* parent, const std::string& name, std::int64_t count, std::int64_t size,

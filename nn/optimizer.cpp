@@ -23,7 +23,9 @@ ir::State counter(std::string_view name) {
 
 Shared shared_states(Builder& b, double lr) {
   if (!(lr >= 0 && std::isfinite(lr))) fail("the learning rate must be finite and >= 0, is ", lr);
-  const Tensor rate = b.state({std::string(kLearningRateState), {DType::f32, {}}, ir::Role::kSlot,
+  const Tensor rate = b.state({std::string(kLearningRateState),
+                               {DType::f32, {}},
+                               ir::Role::kSlot,
                                init::make(init::Constant{lr})});
   const Tensor step = b.state(counter(kStepState)) + 1;
   b.next(std::string(kStepState), step);
@@ -33,8 +35,10 @@ Shared shared_states(Builder& b, double lr) {
 /// A tensor per parameter, shaped like it, in the dtype of sums.
 ir::State slot(std::string_view kind, const Parameter& p) {
   const ir::Type& type = p.state().type;
-  return {str("optim.", kind, ".", p.name()), {compute_dtype(type.dtype), type.shape},
-          ir::Role::kSlot, init::zeros()};
+  return {str("optim.", kind, ".", p.name()),
+          {compute_dtype(type.dtype), type.shape},
+          ir::Role::kSlot,
+          init::zeros()};
 }
 
 void update(Builder& b, const Sgd& o, const Parameter& p, const Tensor& g, const Shared& shared) {
@@ -52,8 +56,8 @@ void update(Builder& b, const Sgd& o, const Parameter& p, const Tensor& g, const
 void adam_update(Builder& b, const ops::AdamUpdate& attrs, const Parameter& p, const Tensor& g,
                  const Shared& shared) {
   const ir::State m = slot("m", p), v = slot("v", p);
-  const auto next = ops::adam_update.all(
-      {p.in(b), g, shared.lr, b.state(m), b.state(v), shared.step}, attrs);
+  const auto next =
+      ops::adam_update.all({p.in(b), g, shared.lr, b.state(m), b.state(v), shared.step}, attrs);
   b.next(p.name(), next[0]);
   b.next(m.name, next[1]);
   b.next(v.name, next[2]);
@@ -107,8 +111,8 @@ std::vector<Tensor> clip_by_global_norm(const std::vector<Tensor>& grads, double
   const Tensor factor = ops::minimum(max_norm / (squares.sqrt() + 1e-6), 1);
   std::vector<Tensor> clipped;
   for (const Tensor& g : grads) {
-    const Tensor scaled = widen(g) * narrow(factor, compute_dtype(g.dtype()));
-    clipped.push_back(narrow(scaled, g.dtype()));
+    const Tensor wide_g = widen(g);
+    clipped.push_back(narrow(wide_g * narrow(factor, wide_g.dtype()), g.dtype()));
   }
   return clipped;
 }
@@ -141,7 +145,8 @@ void accumulate_gradients(Builder& b, const std::vector<Parameter*>& parameters,
   const Scope scope(b, "optim.accumulate");
   for (std::size_t i = 0; i < grads.size(); ++i) {
     const ir::State sum = slot("grad", *parameters[i]);
-    b.next(sum.name, b.state(sum) + widen(grads[i]));
+    const Tensor so_far = b.state(sum);
+    b.next(sum.name, so_far + widen(grads[i]));
   }
   b.next(std::string(kGradsState), b.state(counter(kGradsState)) + 1);
 }
@@ -155,7 +160,8 @@ void apply_accumulated(Builder& b, const Optimizer& optimizer,
     const Tensor divisor = ops::maximum(count, 1);  // after no gradient: zeros
     for (const Parameter* p : parameters) {
       const ir::State sum = slot("grad", *p);
-      means.push_back(b.state(sum) / divisor.cast(sum.type.dtype));
+      const Tensor total = b.state(sum);
+      means.push_back(total / divisor.cast(sum.type.dtype));
       b.next(sum.name, b.full(0, sum.type.dtype, sum.type.shape));
     }
     b.next(std::string(kGradsState), b.constant(0, DType::i64));

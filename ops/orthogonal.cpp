@@ -16,7 +16,7 @@ using Index = std::int64_t;
 // Two doubles at a time, the same on every machine: the order of additions is part of the result.
 typedef double Pair __attribute__((vector_size(16)));
 
-constexpr Index kBlock = 32;  // vectors per block
+constexpr Index kBlock = 32;   // vectors per block
 constexpr Index kPanel = 512;  // elements of a vector per pass: a block's panel is 128 KiB
 constexpr Index kTile = 4;     // vectors per tile of the products
 

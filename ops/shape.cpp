@@ -12,7 +12,7 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 struct Range {
   Dim start, stop;
   std::int64_t step = 1;
-  Dim count() const { return ceildiv(stop - start, Dim(step)); }
+  Dim count() const { return ceildiv(plait::max(Dim(0), stop - start), Dim(step)); }
 };
 
 /// Python's rule: negative counts from the end; both ends are clamped to [0, size].
@@ -38,7 +38,7 @@ std::vector<Range> ranges_of(const NodeView& v) {
     r.step = a.steps.empty() ? 1 : a.steps[i];
     if (r.step < 1) v.fail_hint("Use flip to go backwards", "step ", r.step, " is not positive");
     r.start = resolve_end(a.starts[i], shape[axis]);
-    r.stop = plait::max(r.start, resolve_end(a.stops[i], shape[axis]));
+    r.stop = resolve_end(a.stops[i], shape[axis]);
   }
   return ranges;
 }

@@ -25,7 +25,7 @@ ir::Graph run_differentiate(const ir::Graph& graph, DecisionLog&) { return diffe
 // clang-format off
 constexpr Pass kPipeline[] = {
     {"verify", run_verify, "rejects a malformed graph before anything touches it"},
-    {"differentiate", run_differentiate, "first, so that gradients are simplified like all else", true},
+    {"differentiate", run_differentiate, "first: gradients are simplified like all else", true},
     {"fold", fold_constants, "before simplify: a folded constant lets its rules fire"},
     {"simplify", simplify, "before cse: one form for what was written in several"},
     {"cse", merge_common, "before dead: what it merges leaves operands unread"},
@@ -46,7 +46,8 @@ bool is_asked(const Pass& pass, const PipelineOptions& options) {
          std::find(names.begin(), names.end(), pass.name) != names.end();
 }
 
-ir::Graph run_timed(const Pass& pass, const ir::Graph& graph, DecisionLog& log, PassTiming& timing) {
+ir::Graph run_timed(const Pass& pass, const ir::Graph& graph, DecisionLog& log,
+                    PassTiming& timing) {
   const auto start = std::chrono::steady_clock::now();
   ir::Graph result = pass.run(graph, log);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;

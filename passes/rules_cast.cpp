@@ -22,9 +22,7 @@ bool holds(DType to, DType from) {
   return size_of(to) > size_of(from);  // float in float, integer in integer; u8 is the smallest
 }
 
-Outcome copy(const Match& m) {
-  return m.is(ops::copy) ? Outcome(m.operand(0)) : Outcome();
-}
+Outcome copy(const Match& m) { return m.is(ops::copy) ? Outcome(m.operand(0)) : Outcome(); }
 
 Outcome stop_gradient(const Match& m) {
   return m.is(ops::stop_gradient) ? Outcome(m.operand(0)) : Outcome();

@@ -74,8 +74,8 @@ Outcome clip_nothing(const Match& m) {
 // A float sum is not here: it starts from 0.0, which turns a -0.0 into 0.0.
 Outcome reduce_ones(const Match& m) {
   constexpr const Op* kExact[] = {&ops::max, &ops::min, &ops::prod, &ops::any, &ops::all};
-  const bool exact = std::any_of(std::begin(kExact), std::end(kExact),
-                                 [&](const Op* op) { return m.is(*op); });
+  const bool exact =
+      std::any_of(std::begin(kExact), std::end(kExact), [&](const Op* op) { return m.is(*op); });
   if (!exact && !(m.is(ops::sum) && !is_float(m.out().dtype))) return {};
   const Shape& shape = m.in().shape;
   const auto axes = m.as<ops::Reduction>().axes;

@@ -102,7 +102,7 @@ Outcome broadcast_leading(const Match& m) {
   const auto lead = to.end() - static_cast<std::ptrdiff_t>(from.size());
   const bool ones = std::all_of(to.begin(), lead, [](const Dim& d) { return d.is(1); });
   return ones && std::equal(from.begin(), from.end(), lead) ? Outcome(spread(m, inner->inputs[0]))
-                                                           : Outcome();
+                                                            : Outcome();
 }
 
 /// An elementwise op broadcasts its operands itself, where the result keeps its shape.

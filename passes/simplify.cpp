@@ -80,8 +80,8 @@ class Simplifier {
 
 std::vector<const Rule*> all_rules() {
   std::vector<const Rule*> rules;
-  for (const auto family : {cast_rules(), arithmetic_rules(), choice_rules(), move_rules(),
-                            piece_rules()}) {
+  for (const auto family :
+       {cast_rules(), arithmetic_rules(), choice_rules(), move_rules(), piece_rules()}) {
     for (const Rule& rule : family) rules.push_back(&rule);
   }
   return rules;

@@ -31,11 +31,15 @@ struct Travel {
 bool passes_on(const loop::ExprNode& e, const std::vector<bool>& carried_loads) {
   const auto passes = [&](std::size_t i) { return passes_on(*e.args[i], carried_loads); };
   switch (e.op) {
-    case loop::ScalarOp::kLoad: return carried_loads[static_cast<std::size_t>(e.load)];
-    case loop::ScalarOp::kSelect: return passes(1) || passes(2);
+    case loop::ScalarOp::kLoad:
+      return carried_loads[static_cast<std::size_t>(e.load)];
+    case loop::ScalarOp::kSelect:
+      return passes(1) || passes(2);
     case loop::ScalarOp::kMax:
-    case loop::ScalarOp::kMin: return passes(0) || passes(1);
-    default: return false;
+    case loop::ScalarOp::kMin:
+      return passes(0) || passes(1);
+    default:
+      return false;
   }
 }
 

@@ -75,9 +75,13 @@ TEST(Array, SameBitsSeesEverything) {
 }
 
 TEST(Array, Refusals) {
-  EXPECT_EQ(message<UserError>([] { Array(DType::f32, {-1, -1}); }),
+  EXPECT_EQ(message<UserError>([] {
+              Array(DType::f32, {-1, -1});
+            }),
             "an array cannot have the shape [-1,-1]");
-  EXPECT_EQ(message<UserError>([] { Array(DType::f32, {1LL << 40, 1LL << 40}); }),
+  EXPECT_EQ(message<UserError>([] {
+              Array(DType::f32, {1LL << 40, 1LL << 40});
+            }),
             "shape [1099511627776,1099511627776] has more elements than 64 bits can count");
   EXPECT_EQ(message<RunError>([] { Array(DType::f64, {1LL << 61}); }),
             "cannot allocate f64[2305843009213693952] (2305843009213693952 elements of 8 bytes)");

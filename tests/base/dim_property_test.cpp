@@ -50,12 +50,18 @@ class Generator {
     Pair x = expression(depth - 1), y = expression(below(depth));
     auto f = x.direct, g = y.direct;
     switch (below(7)) {
-      case 0: return {x.dim + y.dim, [=](const Binding& at) { return f(at) + g(at); }};
-      case 1: return {x.dim - y.dim, [=](const Binding& at) { return f(at) - g(at); }};
-      case 2: return {x.dim * y.dim, [=](const Binding& at) { return f(at) * g(at); }};
-      case 3: return {min(x.dim, y.dim), [=](const Binding& at) { return std::min(f(at), g(at)); }};
-      case 4: return {max(x.dim, y.dim), [=](const Binding& at) { return std::max(f(at), g(at)); }};
-      default: return division(x, divisor());
+      case 0:
+        return {x.dim + y.dim, [=](const Binding& at) { return f(at) + g(at); }};
+      case 1:
+        return {x.dim - y.dim, [=](const Binding& at) { return f(at) - g(at); }};
+      case 2:
+        return {x.dim * y.dim, [=](const Binding& at) { return f(at) * g(at); }};
+      case 3:
+        return {min(x.dim, y.dim), [=](const Binding& at) { return std::min(f(at), g(at)); }};
+      case 4:
+        return {max(x.dim, y.dim), [=](const Binding& at) { return std::max(f(at), g(at)); }};
+      default:
+        return division(x, divisor());
     }
   }
 
@@ -85,9 +91,8 @@ class Generator {
       return {floordiv(x.dim, y.dim),
               [=](const Binding& at) { return floor_quotient(f(at), g(at)); }};
     }
-    return {mod(x.dim, y.dim), [=](const Binding& at) {
-              return f(at) - floor_quotient(f(at), g(at)) * g(at);
-            }};
+    return {mod(x.dim, y.dim),
+            [=](const Binding& at) { return f(at) - floor_quotient(f(at), g(at)) * g(at); }};
   }
 
   std::mt19937 random_;

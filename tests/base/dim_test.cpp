@@ -144,7 +144,9 @@ TEST(Dim, SubstituteAndCollect) {
 TEST(Dim, Refusals) {
   EXPECT_EQ(message([] { (a + 1).value(); }),
             "the size a+1 is symbolic where a number is needed; fix it with --set");
-  EXPECT_EQ(message([] { evaluate(a + b, {{"a", 1}}); }),
+  EXPECT_EQ(message([] {
+              evaluate(a + b, {{"a", 1}});
+            }),
             "the size b+1 is symbolic where a number is needed; fix it with --set");
   EXPECT_EQ(message([] { Dim::symbol("x", 3, 2); }), "symbol x has an empty range [3, 2]");
   EXPECT_EQ(message([] { floordiv(b, a); }),

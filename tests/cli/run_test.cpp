@@ -16,12 +16,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::string kText = "graph g(x: f32[2], n: i64[]) state(w: f32[2] = ones, s: bf16[2]) {\n"
-                          "  %y = add(w, x)  : f32[2]\n"
-                          "  %loss = sum(%y) : f32[]\n"
-                          "  next w = %y\n"
-                          "  return loss = %loss, out/y = %y, n, s\n"
-                          "}\n";
+const std::string kText =
+    "graph g(x: f32[2], n: i64[]) state(w: f32[2] = ones, s: bf16[2]) {\n"
+    "  %y = add(w, x)  : f32[2]\n"
+    "  %loss = sum(%y) : f32[]\n"
+    "  next w = %y\n"
+    "  return loss = %loss, out/y = %y, n, s\n"
+    "}\n";
 
 class Run : public ::testing::Test {
  protected:
@@ -47,9 +48,9 @@ TEST_F(Run, PrintsStepsAndATableOfFetches) {
   EXPECT_EQ(o.err, "");
   const std::vector<std::string> lines = split(o.out, '\n');
   ASSERT_EQ(lines.size(), 3u + 1 + 4 + 1);
-  EXPECT_TRUE(lines[0].starts_with("step 1/3  loss 5  n 7  ")) << lines[0];
+  EXPECT_TRUE(lines[0].starts_with("step 1/3  loss 5.0000  n 7  ")) << lines[0];
   EXPECT_TRUE(lines[0].ends_with(" ms")) << lines[0];
-  EXPECT_TRUE(lines[2].starts_with("step 3/3  loss 11  n 7  ")) << lines[2];
+  EXPECT_TRUE(lines[2].starts_with("step 3/3  loss 11.000  n 7  ")) << lines[2];
   EXPECT_TRUE(lines[3].starts_with("fetch  type")) << lines[3];
   EXPECT_TRUE(lines[4].starts_with("loss   f32[]")) << lines[4];
   EXPECT_TRUE(lines[4].ends_with("11.0")) << lines[4];
@@ -84,14 +85,15 @@ TEST_F(Run, WritesFetchesAndStates) {
   ASSERT_EQ(o.code, 0) << o.err;
   EXPECT_TRUE(io::read_npy(folder / "o/out%2Fy.npy").same_bits(Array::of(DType::f32, {2}, {3, 5})));
   EXPECT_EQ(io::read_npy(folder / "o/loss.npy").real(0), 8);
-  EXPECT_TRUE(io::read_npy(folder / "o/states/w.npy").same_bits(Array::of(DType::f32, {2}, {3, 5})));
+  EXPECT_TRUE(
+      io::read_npy(folder / "o/states/w.npy").same_bits(Array::of(DType::f32, {2}, {3, 5})));
   EXPECT_EQ(io::read_npy(folder / "o/states/s.npy").dtype(), DType::f32);
 }
 
 TEST_F(Run, StatesCanBeGivenEvenInBf16) {
   io::write_npy(folder / "s.npy", Array::of(DType::bf16, {2}, {0.5, 2}));
-  const Outcome o = plait("run " + given + " --json --state w=" + x + " --state s=" +
-                          folder / "s.npy");
+  const Outcome o =
+      plait("run " + given + " --json --state w=" + x + " --state s=" + folder / "s.npy");
   ASSERT_EQ(o.code, 0) << o.err;
   const Json json = Json::parse(o.out);
   EXPECT_EQ(json["fetches"][0]["value"], "6.0");
@@ -123,8 +125,9 @@ TEST_F(Run, TheNullBackendComputesNothing) {
 }
 
 TEST_F(Run, UnknownBackend) {
-  expect_failed(given + " --backend nul", "there is no backend 'nul' in this build; there are ref, "
-                                          "null. Did you mean 'null'?");
+  expect_failed(given + " --backend nul",
+                "there is no backend 'nul' in this build; there are ref, "
+                "null. Did you mean 'null'?");
 }
 
 TEST_F(Run, UnknownFeed) {
@@ -164,9 +167,9 @@ TEST_F(Run, OutIntoAFile) {
 }
 
 TEST_F(Run, OpaqueNodes) {
-  io::write_file(file, {"graph g(x: f32[2]) {\n  %y = opaque \"Odd\"(x) : f32[2]\n  return %y\n}\n"});
-  expect_failed(file + " --feed x=" + x,
-                "[Odd] cannot be run: Plait has no such op (%y)");
+  io::write_file(file,
+                 {"graph g(x: f32[2]) {\n  %y = opaque \"Odd\"(x) : f32[2]\n  return %y\n}\n"});
+  expect_failed(file + " --feed x=" + x, "[Odd] cannot be run: Plait has no such op (%y)");
 }
 
 TEST_F(Run, SymbolsMustBeSet) {
@@ -184,8 +187,9 @@ TEST_F(Run, ATrainingStepLearnsItsBatch) {
 }
 
 TEST_F(Run, TheSmallLanguageModelLearnsToo) {
-  const Outcome o = plait("run 'model:rwkv4?layers=1&width=8&vocab=16&context=4&copy=4&batch=2&"
-                          "train=1' --steps 5 --json");
+  const Outcome o = plait(
+      "run 'model:rwkv4?layers=1&width=8&vocab=16&context=4&copy=4&batch=2&"
+      "train=1' --steps 5 --json");
   ASSERT_EQ(o.code, 0) << o.err;
   const Json steps = Json::parse(o.out)["steps"];
   EXPECT_LT(steps[4]["loss"].get<double>(), steps[0]["loss"].get<double>());

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "io/file.h"
+#include "ir/text.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
 #include "tests/cli/program.h"
@@ -12,13 +13,15 @@
 namespace plait::test {
 namespace {
 
-const std::string kText = "graph g(x: f32[2]) state(w: f32[2] = ones) {\n"
-                          "  %one = constant(value=f32[]{1.0}) : f32[]\n"
-                          "  %a = mul(x, %one)                 : f32[2] @ m.a\n"
-                          "  %b = mul(%a, w)                   : f32[2] @ m.b\n"
-                          "  %loss = sum(%b)                   : f32[]\n"
-                          "  return %loss\n"
-                          "}\n";
+/// As the printer writes it.
+const std::string kText = ir::print(ir::parse(R"(
+graph g(x: f32[2]) state(w: f32[2] = ones) {
+  %one = constant(value=f32[]{1.0}) : f32[]
+  %a = mul(x, %one) : f32[2] @ m.a
+  %b = mul(%a, w)   : f32[2] @ m.b
+  %loss = sum(%b)   : f32[]
+  return %loss
+})"));
 
 class Show : public ::testing::Test {
  protected:
@@ -131,9 +134,10 @@ TEST_F(Show, AnEmptyFile) {
 
 TEST_F(Show, AnUnknownFormat) {
   io::write_file(file, {std::string_view("\x08\x07\x12\0PK", 6)});
-  expect_failed("show " + file, file + ": not a document that Plait knows; it starts with "
-                                       "\"....PK\". Known so far: the text form (.plait), which "
-                                       "starts with `graph` or `symbol`");
+  expect_failed("show " + file, file +
+                                    ": not a document that Plait knows; it starts with "
+                                    "\"....PK\". Known so far: the text form (.plait), which "
+                                    "starts with `graph` or `symbol`");
 }
 
 TEST_F(Show, MalformedTextNamesThePlace) {

@@ -96,8 +96,9 @@ TEST_F(Symbolic, CheckSaysOk) {
 }
 
 TEST(Check, CountsOpaqueNodes) {
-  const Outcome o = shell("echo 'graph g(x: f32[2]) { %y = opaque \"Odd\"(x) : f32[2] return %y, x }'"
-                          " | $PLAIT check -");
+  const Outcome o = shell(
+      "echo 'graph g(x: f32[2]) { %y = opaque \"Odd\"(x) : f32[2] return %y, x }'"
+      " | $PLAIT check -");
   EXPECT_EQ(o.out, "ok: graph g, 1 node, 1 feed, 0 states, 2 fetches, 1 opaque\n");
 }
 
@@ -160,8 +161,9 @@ TEST(Stats, AGraphByName) {
 TEST_F(Symbolic, StatsNeedNumbers) {
   const Outcome o = plait("stats " + file);
   EXPECT_EQ(o.code, 1);
-  EXPECT_EQ(o.err, "plait: graph g has sizes that are not numbers: batch (1..64), t (2..8). Give "
-                   "them with --set batch=1,t=2\n");
+  EXPECT_EQ(o.err,
+            "plait: graph g has sizes that are not numbers: batch (1..64), t (2..8). Give "
+            "them with --set batch=1,t=2\n");
 }
 
 TEST_F(Symbolic, SetFixesSymbols) {
@@ -180,8 +182,7 @@ TEST_F(Symbolic, SetOutOfRange) {
 TEST_F(Symbolic, SetUnknownSymbol) {
   const Outcome o = plait("stats " + file + " --set b=6");
   EXPECT_EQ(o.code, 1);
-  EXPECT_EQ(o.err,
-            "plait: --set b=6: there is no symbol 'b'; there are batch (1..64), t (2..8)\n");
+  EXPECT_EQ(o.err, "plait: --set b=6: there is no symbol 'b'; there are batch (1..64), t (2..8)\n");
 }
 
 TEST_F(Symbolic, SetTwice) {
@@ -199,8 +200,9 @@ TEST_F(Symbolic, SetToNoNumber) {
 TEST(Stats, SetWithoutSymbols) {
   const Outcome o = plait("stats model:mlp --set batch=4");
   EXPECT_EQ(o.code, 1);
-  EXPECT_EQ(o.err, "plait: --set batch=4: all sizes are numbers already; a model's are set in its "
-                   "spec, as in model:NAME?batch=4\n");
+  EXPECT_EQ(o.err,
+            "plait: --set batch=4: all sizes are numbers already; a model's are set in its "
+            "spec, as in model:NAME?batch=4\n");
 }
 
 }  // namespace

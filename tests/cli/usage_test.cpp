@@ -53,8 +53,9 @@ TEST(Usage, NoCommand) {
 
 TEST(Usage, UnknownCommand) {
   expect_usage("statz", "there is no command 'statz'. Did you mean 'stats'? See `plait help`");
-  expect_usage("help statz", "help: there is no command 'statz'. Did you mean 'stats'? See `plait "
-                             "help --help`");
+  expect_usage("help statz",
+               "help: there is no command 'statz'. Did you mean 'stats'? See `plait "
+               "help --help`");
 }
 
 TEST(Usage, PlannedCommandsSaySo) {
@@ -89,8 +90,9 @@ TEST(Usage, OptionGivenTwice) {
 }
 
 TEST(Usage, ValuesThatAreNoNumbers) {
-  expect_usage("run model:mlp --steps many", "run: --steps must be a whole number, not 'many'. See "
-                                             "`plait run --help`");
+  expect_usage("run model:mlp --steps many",
+               "run: --steps must be a whole number, not 'many'. See "
+               "`plait run --help`");
   expect_usage("run model:mlp --steps=0",
                "run: --steps must be at least 1, is 0. See `plait run --help`");
 }
@@ -121,8 +123,9 @@ TEST(Usage, StatesNeedAFolder) {
 TEST(Usage, FormatsOfShow) {
   expect_usage("show model:mlp --as aicf",
                "show: --as aicf comes with document support. See `plait show --help`");
-  expect_usage("show model:mlp --as dott", "show: --as knows plait and dot, not 'dott'. Did you "
-                                           "mean 'dot'? See `plait show --help`");
+  expect_usage("show model:mlp --as dott",
+               "show: --as knows plait and dot, not 'dott'. Did you "
+               "mean 'dot'? See `plait show --help`");
 }
 
 TEST(Usage, AReaderThatHasGoneIsNoError) {

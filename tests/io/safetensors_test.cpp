@@ -148,8 +148,7 @@ TEST(Safetensors, HeaderLongerThanTheFile) {
 }
 
 TEST(Safetensors, HeaderThatIsNoObject) {
-  EXPECT_EQ(header_error("[]"),
-            "x: not a safetensors file: its header does not start with '{'");
+  EXPECT_EQ(header_error("[]"), "x: not a safetensors file: its header does not start with '{'");
 }
 
 TEST(Safetensors, HeaderThatIsNotJson) {
@@ -158,8 +157,7 @@ TEST(Safetensors, HeaderThatIsNotJson) {
 
 TEST(Safetensors, ATensorListedTwice) {
   const std::string entry = R"("w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
-  EXPECT_EQ(header_error("{" + entry + "," + entry + "}", "1"),
-            "x: tensor \"w\": is listed twice");
+  EXPECT_EQ(header_error("{" + entry + "," + entry + "}", "1"), "x: tensor \"w\": is listed twice");
 }
 
 TEST(Safetensors, WrongEntries) {
@@ -173,10 +171,8 @@ TEST(Safetensors, WrongEntries) {
       {R"({"dtype":1,"shape":[1],"data_offsets":[0,1]})",
        "dtype is 1; Plait reads F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL"},
       {R"({"dtype":"U8","shape":1,"data_offsets":[0,1]})", "shape is not a list"},
-      {R"({"dtype":"U8","shape":[-1],"data_offsets":[0,1]})",
-       "a size is -1, not a whole number"},
-      {R"({"dtype":"U8","shape":[1.5],"data_offsets":[0,1]})",
-       "a size is 1.5, not a whole number"},
+      {R"({"dtype":"U8","shape":[-1],"data_offsets":[0,1]})", "a size is -1, not a whole number"},
+      {R"({"dtype":"U8","shape":[1.5],"data_offsets":[0,1]})", "a size is 1.5, not a whole number"},
       {R"({"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,1]})",
        "a size is 18446744073709551615, not a whole number"},
       {R"({"dtype":"U8","shape":[1],"data_offsets":[0]})", "data_offsets are not two"},
@@ -201,10 +197,12 @@ TEST(Safetensors, AShapeBeyond64Bits) {
 
 TEST(Safetensors, HolesAndOverlaps) {
   EXPECT_EQ(header_error(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
-                             "b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})", "123"),
+                             "b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})",
+                         "123"),
             "x: tensor \"b\": begins at byte 2 of the data, the one before it ends at 1");
   EXPECT_EQ(header_error(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},
-                             "b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", "123"),
+                             "b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+                         "123"),
             "x: tensor \"b\": begins at byte 1 of the data, the one before it ends at 2");
 }
 

@@ -35,8 +35,4 @@ class RandomGraphs {
   std::vector<Dim> symbols_;
 };
 
-/// Empty when the graphs are the same, field by field, up to the numbering of values; else the
-/// first difference.
-std::string difference(const Graph& a, const Graph& b);
-
 }  // namespace plait::ir

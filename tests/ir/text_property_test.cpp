@@ -7,6 +7,7 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "tests/ir/random_graph.h"
+#include "tests/ir/same_graph.h"
 
 namespace plait::ir {
 namespace {

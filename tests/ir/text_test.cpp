@@ -54,8 +54,10 @@ TEST(Text, EveryKindOfAttribute) {
   const char* const text =
       "symbol s = 1..9\n\n"
       "graph g() {\n"
-      "  %x = f(b=true, b2=false, d=s*s+1, dims=[-1,s,3], dt=bf16, empty=[], big=9223372036854775807"
-      ", least=-9223372036854775808, nan=nan, r=1e-05, ri=-inf, rs=[0.5,inf,-0.0], s=\"a\\\\\\\"b\", "
+      "  %x = f(b=true, b2=false, d=s*s+1, dims=[-1,s,3], dt=bf16, empty=[], "
+      "big=9223372036854775807"
+      ", least=-9223372036854775808, nan=nan, r=1e-05, ri=-inf, rs=[0.5,inf,-0.0], "
+      "s=\"a\\\\\\\"b\", "
       "ss=[\"x\",\"\"], v=i64[2]{9223372036854775807,-9223372036854775808}, vb=bool[3]{1,0,1}"
       ", vf=f16[1,2]{0.0999755859375,-inf}, vs=f32[]{2.0}, ve=u8[0,7]{}) : f32[]\n"
       "}\n";
@@ -81,10 +83,11 @@ TEST(Text, EveryKindOfAttribute) {
   const Array& v = *std::get<Literal>(*a.find("v")).array;
   EXPECT_EQ(v.integer(0), std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(v.integer(1), std::numeric_limits<std::int64_t>::min());
-  EXPECT_TRUE(std::get<Literal>(*a.find("vb")).array->same_bits(
-      Array::of(DType::boolean, {3}, {1, 0, 1})));
-  EXPECT_TRUE(std::get<Literal>(*a.find("vf")).array->same_bits(
-      Array::of(DType::f16, {1, 2}, {0.1, -std::numeric_limits<double>::infinity()})));
+  EXPECT_TRUE(
+      std::get<Literal>(*a.find("vb")).array->same_bits(Array::of(DType::boolean, {3}, {1, 0, 1})));
+  EXPECT_TRUE(std::get<Literal>(*a.find("vf"))
+                  .array->same_bits(Array::of(DType::f16, {1, 2},
+                                              {0.1, -std::numeric_limits<double>::infinity()})));
   EXPECT_TRUE(std::get<Literal>(*a.find("vs")).array->same_bits(Array::scalar(DType::f32, 2)));
   EXPECT_EQ(std::get<Literal>(*a.find("ve")).array->sizes(), (Sizes{0, 7}));
   EXPECT_EQ(print(parse(print(g))), print(g));
@@ -97,7 +100,8 @@ TEST(Text, WrittenFreely) {
   EXPECT_THROW(parse(text), UserError) << "a comma stands between two";
   const Graph g = parse_graph(
       "# a comment\nsymbol n=1..4 symbol unused = 1..2\n"
-      "graph \"g\"( x : f32[ n + 1 , 2*(n) ],\t\"y\": f32[] )state(w:  f32[] as param = zeros())\r\n"
+      "graph \"g\"( x : f32[ n + 1 , 2*(n) ],\t\"y\": f32[] )state(w:  f32[] as param = "
+      "zeros())\r\n"
       "{ next w = w # \" no string\n %a=f( x,y , k = 3,j=[1,2.5] ):f32[]@p(f:1) return %a }#end");
   EXPECT_EQ(print(g),
             "symbol n = 1..4\n\n"
@@ -157,8 +161,9 @@ TEST(Text, Types) {
   };
   EXPECT_EQ(message("f32[8] x"),
             "type 'f32[8] x' at column 8: expected the end of the type, found 'x'");
-  EXPECT_EQ(message("f32[3,"), "type 'f32[3,' at column 7: expected a number or a symbol in a size, "
-                               "found the end of the text");
+  EXPECT_EQ(message("f32[3,"),
+            "type 'f32[3,' at column 7: expected a number or a symbol in a size, "
+            "found the end of the text");
   EXPECT_EQ(message("f32[time]"), "type 'f32[time]' at column 9: no symbol time here");
   EXPECT_EQ(message(""),
             "type '' at column 1: expected a type such as f32[2,3], found the end of the text");

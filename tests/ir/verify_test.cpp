@@ -82,16 +82,20 @@ TEST(Verify, Makers) {
             "graph g: node %b: its outputs list %b for a second time");
   EXPECT_EQ(broken([](Graph& g) { g.feeds.clear(); }),
             "graph g: x is made nowhere: it is no feed, state or output");
-  EXPECT_EQ(broken([](Graph& g) { g.values.push_back({"c", {}, 1}); }),
+  EXPECT_EQ(broken([](Graph& g) {
+              g.values.push_back({"c", {}, 1});
+            }),
             "graph g: node %b: %c names this node as its producer, but is not among its outputs");
 }
 
 TEST(Verify, Order) {
-  EXPECT_EQ(broken([](Graph& g) { g.nodes[0].inputs[0] = 3; }),
-            "graph g: node %a @ m.0 (f.cpp:7): operand 0 is %b, which is made later. Nodes stand in "
-            "execution order");
-  EXPECT_EQ(broken([](Graph& g) { g.nodes[1].inputs[1] = 3; }),
-            "graph g: node %b: operand 1 is %b, which is made later. Nodes stand in execution order");
+  EXPECT_EQ(
+      broken([](Graph& g) { g.nodes[0].inputs[0] = 3; }),
+      "graph g: node %a @ m.0 (f.cpp:7): operand 0 is %b, which is made later. Nodes stand in "
+      "execution order");
+  EXPECT_EQ(
+      broken([](Graph& g) { g.nodes[1].inputs[1] = 3; }),
+      "graph g: node %b: operand 1 is %b, which is made later. Nodes stand in execution order");
 }
 
 TEST(Verify, Literals) {
@@ -108,10 +112,13 @@ TEST(Verify, States) {
             "graph g: state w is f16[2], its value is f32[2]");
   EXPECT_EQ(broken([](Graph& g) { g.nexts[0].state = "ww"; }),
             "graph g: next names the state ww, which the graph does not have. Did you mean 'w'?");
-  EXPECT_EQ(broken([](Graph& g) { g.nexts.push_back({"w", 2}); }),
+  EXPECT_EQ(broken([](Graph& g) {
+              g.nexts.push_back({"w", 2});
+            }),
             "graph g: state w has two next values");
-  EXPECT_EQ(broken([](Graph& g) { g.values[3].type.shape = {3}; }),
-            "graph g: node %b: next w is %b, a f32[3], but the state is f32[2]. Cast or reshape it");
+  EXPECT_EQ(
+      broken([](Graph& g) { g.values[3].type.shape = {3}; }),
+      "graph g: node %b: next w is %b, a f32[3], but the state is f32[2]. Cast or reshape it");
   EXPECT_EQ(broken([](Graph& g) {
               g.nexts[0].value = 0;
               g.values[0].type.dtype = DType::i32;
@@ -120,12 +127,16 @@ TEST(Verify, States) {
 }
 
 TEST(Verify, Fetches) {
-  EXPECT_EQ(broken([](Graph& g) { g.fetches.push_back({"b", 0}); }),
+  EXPECT_EQ(broken([](Graph& g) {
+              g.fetches.push_back({"b", 0});
+            }),
             "graph g: two fetches are named b");
 }
 
 TEST(Verify, Sizes) {
-  EXPECT_EQ(broken([](Graph& g) { g.values[0].type.shape = {-3, 2}; }),
+  EXPECT_EQ(broken([](Graph& g) {
+              g.values[0].type.shape = {-3, 2};
+            }),
             "graph g: x is f32[-3,2], where the size -3 may be -3");
   const Dim n = Dim::symbol("n", 1, 9);
   EXPECT_EQ(broken([&](Graph& g) { g.values[2].type.shape = {n - 2}; }),
@@ -178,7 +189,9 @@ TEST(Verify, Places) {
             "f: graph g: x is f32[2,2] on cuda[](B): a mesh axis cannot have the size 0");
   EXPECT_EQ(placed("cuda[1,1](B)"),
             "f: graph g: x is f32[2,2] on cuda[1,1](B): rank 1 is listed twice");
-  EXPECT_EQ(broken([](Graph& g) { g.values[2].type.place = {"cuda", {-4}, {1}, {{}}}; }),
+  EXPECT_EQ(broken([](Graph& g) {
+              g.values[2].type.place = {"cuda", {-4}, {1}, {{}}};
+            }),
             "graph g: node %a @ m.0 (f.cpp:7): %a is f32[2] on cuda[-4](B): a rank cannot be -4");
 }
 
@@ -189,9 +202,10 @@ TEST(Verify, Packages) {
   other.name = "h";
   EXPECT_EQ(message(Package{{g, other}}), "no error");
   other.states[0].state.role = Role::kSlot;
-  EXPECT_EQ(message(Package{{g, other}}),
-            "state w is declared differently in graph h: f32[2] here, f32[2] before (type, role and "
-            "initial value must agree)");
+  EXPECT_EQ(
+      message(Package{{g, other}}),
+      "state w is declared differently in graph h: f32[2] here, f32[2] before (type, role and "
+      "initial value must agree)");
   Graph one = g, two = g;
   two.name = "h";
   one.values[0].type.shape = {Dim::symbol("n", 1, 4)};

@@ -1,9 +1,7 @@
-// Every model against PyTorch: outputs, gradients, ten training steps, from the stored fixtures
-// (tests/fixtures/README.md), in f32 and in f64 on the reference backend.
-#include "io/safetensors.h"
-#include "models/registry.h"
+// Every model against PyTorch: outputs, gradients, ten training steps, from the stored fixtures,
+// in f32 and in f64 on the reference backend.
+#include "tests/models/fixture.h"
 #include "passes/differentiate.h"
-#include "tests/nn/run_ref.h"
 
 namespace plait {
 namespace {
@@ -11,59 +9,25 @@ namespace {
 constexpr int kSteps = 10;
 
 // How far a result may be, over its tensor's largest value. The fixtures were computed in f64 and
-// stored in f32 (6e-8). PyTorch's own f32 stays within 6e-6 of them in gradients and 1e-5 in final
-// weights; sums here are taken in another order, so we allow the same again and a margin.
-// In f64 only storage and the f32 learning rate (1.5e-8 of what a step moved) remain.
+// stored in f32 (6e-8). In f32, PyTorch itself stays within 6e-6 of its f64 gradients and 1e-5 of
+// its final weights; the reference backend sums in double and rounds each node once, so the final
+// weights can be held to less. In f64 nothing is left but storage and the f32 learning rate.
 struct Tolerance {
   double output, grad, losses, final;
 };
 Tolerance tolerance(DType dtype) {
-  return dtype == DType::f32 ? Tolerance{5e-6, 2e-5, 5e-6, 5e-5} : Tolerance{1e-7, 1e-7, 1e-7, 3e-7};
+  return dtype == DType::f32 ? Tolerance{2e-6, 6e-6, 1e-6, 2e-6}
+                             : Tolerance{7e-8, 7e-8, 7e-8, 7e-8};
 }
 
-/// A fixture asked for in one dtype.
-struct Fixture {
-  Fixture(const std::string& name, DType dtype)
-      : file(io::read_safetensors("tests/fixtures/" + name + ".safetensors")),
-        dtype(dtype),
-        spec(file.metadata.at("spec")) {
-    const std::size_t at = spec.find("dtype=f32");
-    spec.replace(at, 9, str("dtype=", dtype));
-  }
-  /// Tensors whose names begin with `prefix`, without it; floats in the fixture's dtype.
-  Arrays under(const std::string& prefix) const {
-    Arrays found;
-    for (const auto& [name, array] : file.tensors) {
-      if (!name.starts_with(prefix)) continue;
-      found[name.substr(prefix.size())] = is_float(array.dtype()) ? array.cast(dtype) : array;
-    }
-    return found;
-  }
-  /// Feeds that a graph asks for.
-  Arrays feeds(const ir::Graph& graph) const {
-    const Arrays all = under("feed.");
-    Arrays wanted;
-    for (ir::ValueId id : graph.feeds) wanted[graph.value(id).name] = all.at(graph.value(id).name);
-    return wanted;
-  }
-  /// A session on the package with states from tensors under `prefix`.
-  Session session(ir::Package package, const std::string& prefix) const {
-    Session made(std::move(package), make_backend("ref"));
-    for (const auto& [name, value] : under(prefix)) made.set_state(name, value);
-    return made;
-  }
-  io::TensorFile file;
-  DType dtype;
-  std::string spec;
-};
-
-/// The middle third of GPT-2's attention bias, to which no output is sensitive: its gradient is
-/// rounding, which Adam turns into steps of up to lr.
-void skip_key_bias(const std::string& name, Array& got, Array& want) {
+/// The middle third of GPT-2's attention bias moves all scores of a query alike, so no output
+/// depends on it: its gradient is rounding, which Adam turns into steps of up to lr. It is held to
+/// `bound` and left out of the comparison.
+void set_key_bias_aside(const std::string& name, Array& got, Array& want, double bound) {
   if (!name.ends_with("attn.c_attn.bias")) return;
   const std::int64_t width = got.count() / 3;
   for (std::int64_t i = width; i < 2 * width; ++i) {
-    EXPECT_NEAR(got.real(i), want.real(i), kSteps * 1e-3) << name;
+    EXPECT_NEAR(got.real(i), want.real(i), bound) << name;
     got.set(i, 0);
     want.set(i, 0);
   }
@@ -96,7 +60,7 @@ TEST_P(Model, HasPyTorchsGradients) {
   for (const auto& [name, array] : expected) request.fetches.push_back("d_" + name);
   Arrays got = session.run(request);
   for (auto& [name, want] : expected) {
-    skip_key_bias(name, got.at("d_" + name), want);
+    set_key_bias_aside(name, got.at("d_" + name), want, 1e-7);
     EXPECT_LT(deviation(got.at("d_" + name), want), allowed.grad) << name;
   }
 }
@@ -114,7 +78,7 @@ TEST_P(Model, TrainsAsPyTorchForTenSteps) {
   EXPECT_LT(deviation(losses, fixture.file.tensor("losses")), allowed.losses);
   for (auto& [name, want] : fixture.under("final.")) {
     Array got = session.state(name), expected = want;
-    skip_key_bias(name, got, expected);
+    set_key_bias_aside(name, got, expected, kSteps * 1e-3);
     EXPECT_LT(deviation(got, expected), allowed.final) << name;
   }
 }
@@ -133,14 +97,13 @@ TEST_P(Model, HasExactlyPyTorchsParameters) {
   EXPECT_EQ(ours, theirs);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Fixtures, Model,
-    testing::Combine(testing::Values("mlp", "conv_add", "resnet50", "vgg19", "rwkv4",
-                                     "rwkv4_nocopy", "gpt2", "unet"),
-                     testing::Values(DType::f32, DType::f64)),
-    [](const auto& info) {
-      return str(std::get<0>(info.param), "_", std::get<1>(info.param));
-    });
+INSTANTIATE_TEST_SUITE_P(Fixtures, Model,
+                         testing::Combine(testing::Values("mlp", "conv_add", "resnet50", "vgg19",
+                                                          "rwkv4", "rwkv4_nocopy", "gpt2", "unet"),
+                                          testing::Values(DType::f32, DType::f64)),
+                         [](const auto& info) {
+                           return str(std::get<0>(info.param), "_", std::get<1>(info.param));
+                         });
 
 TEST(FoldedResNet50, InfersAsPyTorch) {
   for (DType dtype : {DType::f32, DType::f64}) {

@@ -93,15 +93,15 @@ std::string small_spec(std::string_view name) {
 
 TEST(Forms, AreValidInEveryDTypeAndPrintTheSameTwice) {
   for (const models::Entry& entry : models::all_models()) {
-    for (const char* form : {"&train=0", "&train=1", "&train=1&optimizer=adamw&lr=0.5"}) {
-      for (const char* dtype : {"f32", "f16", "bf16", "f64"}) {
-        const std::string spec = small_spec(entry.name) + form + "&dtype=" + dtype;
-        SCOPED_TRACE(spec);
-        const ir::Package package = models::build(spec);
-        for (const ir::Graph& graph : package.graphs) ir::verify(graph);
-        EXPECT_EQ(ir::print(package), ir::print(models::build(spec)));
-        EXPECT_EQ(ir::print(ir::parse(ir::print(package))), ir::print(package));
-      }
+    for (const char* form : {"&dtype=f64", "&dtype=bf16", "&train=1&dtype=f32",
+                             "&train=1&dtype=f16", "&train=1&dtype=bf16&optimizer=adamw&lr=0.5"}) {
+      const std::string spec = small_spec(entry.name) + form;
+      SCOPED_TRACE(spec);
+      const ir::Package package = models::build(spec);
+      for (const ir::Graph& graph : package.graphs) ir::verify(graph);
+      const std::string text = ir::print(package);
+      EXPECT_EQ(text, ir::print(models::build(spec)));
+      EXPECT_EQ(text, ir::print(ir::parse(text)));
     }
     const ir::Package inference = models::build(small_spec(entry.name));
     ASSERT_EQ(inference.graphs.size(), 1u);
@@ -129,7 +129,7 @@ TEST(Forms, TheCopyMaskIsCountedNotStored) {
   EXPECT_EQ(masked.graphs[0].states.size(), open.graphs[0].states.size());
   EXPECT_GT(masked.graphs[0].nodes.size(), open.graphs[0].nodes.size());
   for (const ir::Node& node : masked.graphs[0].nodes) {
-    if (node.op == "constant") EXPECT_EQ(masked.graphs[0].type(node.outputs[0]).rank(), 0);
+    EXPECT_TRUE(node.op != "constant" || masked.graphs[0].type(node.outputs[0]).rank() == 0);
   }
 }
 
@@ -142,7 +142,8 @@ TEST(Optimizers, AreTheModelsOwnOrTheOneAskedFor) {
   EXPECT_FLOAT_EQ(rate(small_spec("rwkv4") + "&train=1&optimizer=adam"), 8e-4);
   EXPECT_FLOAT_EQ(rate(small_spec("rwkv4") + "&train=1&optimizer=sgd"), 0.01);
   EXPECT_FLOAT_EQ(rate(small_spec("rwkv4") + "&train=1&lr=0.25"), 0.25);
-  const ir::Graph resnet = models::build(small_spec("resnet50") + "&train=1&optimizer=sgd").graphs[0];
+  const ir::Graph resnet =
+      models::build(small_spec("resnet50") + "&train=1&optimizer=sgd").graphs[0];
   EXPECT_NE(resnet.find_state("optim.momentum.conv1.weight"), nullptr);
 }
 
@@ -165,8 +166,9 @@ TEST(FirstValues, OfRwkv4FollowItsFormulas) {
     EXPECT_NEAR(mix_r.real(i), std::pow(i / 8.0, (1 - 1 / 3.0) / 2), 1e-6);
   }
   EXPECT_EQ(deviation(value(spec, "blocks.0.att.key.weight"), Array(DType::f32, {8, 8})), 0);
-  EXPECT_NE(deviation(value(spec + "&init=xavier", "blocks.0.att.key.weight"),
-                      Array(DType::f32, {8, 8})), 0);
+  EXPECT_NE(
+      deviation(value(spec + "&init=xavier", "blocks.0.att.key.weight"), Array(DType::f32, {8, 8})),
+      0);
   const Array head = value(spec, "head.weight");  // [20,8]: columns of length 0.5 sqrt(20/8)
   double square = 0;
   for (int i = 0; i < 20; ++i) square += head.real(8 * i) * head.real(8 * i);

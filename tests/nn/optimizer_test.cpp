@@ -61,8 +61,8 @@ Array final_weights(const nn::Optimizer& optimizer, DType dtype) {
   return session.state("w");
 }
 
-// Ten steps in f32 round the weights ten times by 6e-8; the learning rate is f32 also for f64, which
-// is an error of 1.5e-8 of what the steps moved.
+// Ten steps in f32 round the weights ten times by 6e-8; the learning rate is f32 also for f64,
+// which is an error of 1.5e-8 of what the steps moved.
 TEST(Optimizers, AgreeWithPyTorchInTenSteps) {
   for (const Case& c : cases()) {
     const Array expected = fixture().tensor("final." + c.name);

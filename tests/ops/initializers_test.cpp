@@ -101,13 +101,22 @@ TEST(Initializers, KaimingTakesEitherFan) {
   const double in = std::sqrt(2.0 / 300), out = std::sqrt(2.0 / 600);
   EXPECT_NEAR(moments(made(conv, init::make(init::Kaiming{}))).std, in, 0.02 * in);
   EXPECT_NEAR(moments(made(conv, init::make(init::Kaiming{.fan_out = true}))).std, out, 0.02 * out);
-  const Moments uniform = moments(made(conv, init::make(init::Kaiming{.gain = 1, .uniform = true})));
+  const Moments uniform =
+      moments(made(conv, init::make(init::Kaiming{.gain = 1, .uniform = true})));
   EXPECT_NEAR(uniform.most, std::sqrt(3.0 / 300), 1e-4);
 }
 
 TEST(Initializers, OrthogonalWhateverTheShape) {
-  for (const Shape& shape : {Shape{1, 1}, {1, 7}, {5, 1}, {7, 7}, {33, 20}, {20, 33}, {100, 100},
-                             {257, 70}, {65, 130}, {8, 3, 2, 2}}) {
+  for (const Shape& shape : {Shape{1, 1},
+                             {1, 7},
+                             {5, 1},
+                             {7, 7},
+                             {33, 20},
+                             {20, 33},
+                             {100, 100},
+                             {257, 70},
+                             {65, 130},
+                             {8, 3, 2, 2}}) {
     for (double gain : {1.0, 0.1}) {
       const Array a = made(shape, init::make(init::Orthogonal{gain}));
       EXPECT_LT(orthogonality_error(a, gain), 1e-13) << type_text(a);
@@ -123,7 +132,8 @@ TEST(Initializers, OrthogonalIsQWithAPositiveDiagonalOfR) {
   const double scale = random_normal(key, 0) / q.real(0);
   EXPECT_GT(scale, 0);
   for (std::int64_t r = 0; r < 6; ++r) {
-    EXPECT_NEAR(q.real(r * 4) * scale, random_normal(key, static_cast<std::uint64_t>(r * 4)), 1e-14);
+    EXPECT_NEAR(q.real(r * 4) * scale, random_normal(key, static_cast<std::uint64_t>(r * 4)),
+                1e-14);
   }
 }
 
@@ -179,8 +189,9 @@ TEST(Initializers, UnknownKind) {
 TEST(Initializers, UnknownAttribute) {
   ir::Init how{"normal", {}};
   how.attrs.set("sdt", 0.5);
-  EXPECT_EQ(error_of({2}, how), "initial value of state w (normal): [normal] has no attribute "
-                                "'sdt'. Did you mean 'std'?");
+  EXPECT_EQ(error_of({2}, how),
+            "initial value of state w (normal): [normal] has no attribute "
+            "'sdt'. Did you mean 'std'?");
 }
 
 TEST(Initializers, FansNeedTwoDimensions) {

@@ -35,12 +35,13 @@ Call convolution(const Json& a) {
 
 Call pooling(const Json& a) {
   if (a["op"] == "max_pool2d") {
-    const ops::MaxPool2d attrs{a["kernel_size"],  a["stride"], a["padding"],
-                               a.value("dilation", Sizes{1, 1}), a["ceil_mode"], "NCHW"};
+    const ops::MaxPool2d attrs{a["kernel_size"], a["stride"],
+                               a["padding"],     a.value("dilation", Sizes{1, 1}),
+                               a["ceil_mode"],   "NCHW"};
     return {"max_pool2d", {"x"}, ir::encode(attrs)};
   }
-  const ops::AvgPool2d attrs{a["kernel_size"], a["stride"],            a["padding"],
-                             a["ceil_mode"],   a["count_include_pad"], "NCHW"};
+  const ops::AvgPool2d attrs{a["kernel_size"],       a["stride"], a["padding"], a["ceil_mode"],
+                             a["count_include_pad"], "NCHW"};
   return {"avg_pool2d", {"x"}, ir::encode(attrs)};
 }
 
@@ -58,8 +59,7 @@ Call norm(const Json& a) {
 }
 
 Call cross_entropy(const Json& a) {
-  const ops::CrossEntropy attrs{a["axis"], a["ignore_index"], a["label_smoothing"],
-                                a["reduction"]};
+  const ops::CrossEntropy attrs{a["axis"], a["ignore_index"], a["label_smoothing"], a["reduction"]};
   return {"cross_entropy", {"x", "labels"}, ir::encode(attrs)};
 }
 
@@ -132,7 +132,7 @@ TEST_P(TorchCase, AgreesForwardAndBackward) {
   const std::vector<Array> got = run_graph(*ref, b.graph(), feeds);
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
-    EXPECT_LT(largest_error(got[i], fixture().tensor(expected[i])), 1e-11) << expected[i];
+    EXPECT_LT(largest_error(got[i], fixture().tensor(expected[i])), 1e-14) << expected[i];
   }
 }
 
@@ -162,8 +162,8 @@ struct Recurrence {
   std::vector<Array> run(std::int64_t from, std::int64_t to, const std::string& state) const {
     Builder b("wkv");
     std::vector<Array> feeds{part("k", from, to), part("v", from, to), wide("time_decay"),
-                             wide("u"), wide("a" + state), wide("b" + state), wide("o" + state),
-                             part("gy", from, to)};
+                             wide("u"),           wide("a" + state),   wide("b" + state),
+                             wide("o" + state),   part("gy", from, to)};
     std::vector<Tensor> in;
     for (const Array& f : feeds) {
       in.push_back(b.feed(str("in", in.size()), DType::f64, shape_of(f.sizes())));
@@ -178,8 +178,8 @@ struct Recurrence {
   }
 };
 
-// Stored in f32: 6e-8 of each value; with |k| up to 60 the derivatives of w cancel by an order.
-constexpr double kStored = 3e-7;
+// Stored in f32: 6e-8 of each value, and of the state that the second half starts from.
+constexpr double kStored = 1e-7;
 
 TEST(TorchWkv, AgreesForwardAndBackward) {
   for (const std::string at : {"", "big."}) {

@@ -43,7 +43,8 @@ TEST(Differentiate, StopsWhereAsked) {
       return %loss
     })"));
   const NamedArrays inputs = random_inputs(graph, 1);
-  EXPECT_EQ(difference({{"d", evaluate_graph(graph, inputs).at("d_w")}}, {{"d", inputs.at("w")}}), "");
+  const Array d = evaluate_graph(graph, inputs).at("d_w");
+  EXPECT_EQ(difference({{"d", d}}, {{"d", inputs.at("w")}}), "");
 }
 
 std::string complaint(std::string_view text) {

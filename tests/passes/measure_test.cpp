@@ -129,9 +129,8 @@ TEST(Measure, ACompositeCountsAsItsDecomposition) {
 }
 
 TEST(Measure, SizesMustBeNumbers) {
-  const std::string said = test::message_of<UserError>([] {
-    of("symbol n = 1..8\ngraph g(x: f32[n]) {\n %y = neg(x) : f32[n]\n return %y\n}");
-  });
+  const std::string said = test::message_of<UserError>(
+      [] { of("symbol n = 1..8\ngraph g(x: f32[n]) {\n %y = neg(x) : f32[n]\n return %y\n}"); });
   EXPECT_NE(said.find("n"), std::string::npos);
 }
 

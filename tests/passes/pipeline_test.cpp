@@ -84,9 +84,9 @@ TEST(Pipeline, UnknownPass) {
 }
 
 TEST(Pipeline, RejectsAMalformedGraphAsTheUsers) {
-  EXPECT_EQ(message_of<UserError>([&] {
-              run_pipeline(ir::parse_graph("graph g(x: f32[3]) { %a = relu(x) : f32[2] return %a }"));
-            }),
+  const ir::Graph graph =
+      ir::parse_graph("graph g(x: f32[3]) { %a = relu(x) : f32[2] return %a }");
+  EXPECT_EQ(message_of<UserError>([&] { run_pipeline(graph); }),
             "[relu] states f32[2], computes f32[3] (%a)");
 }
 

@@ -65,7 +65,7 @@ class SmoothGenerator {
       case 1: return a - b;
       case 2: return ops::tanh(a * b);
       case 3: return a / (b.square() + 1);
-      case 4: return ops::pow(ops::sigmoid(a), b);
+      case 4: return ops::pow(ops::sigmoid(ops::tanh(a)), ops::tanh(b));
       default: return ops::tanh(ops::matmul(a, b.rank() >= 2 ? b.t() : b));
     }
   }
@@ -75,7 +75,7 @@ class SmoothGenerator {
       case 0: return x.reshape({-1});
       case 1: return x.t();
       case 2: return x.broadcast_to({2, 3, 4});
-      case 3: return x.slice(-1, draw_.below(2), 3);
+      case 3: return x.slice(-1, draw_.chance(50) ? 0 : -2, 3);
       case 4: return ops::flip(x);
       case 5: return x.unsqueeze({0});
       default: {

@@ -22,7 +22,8 @@ constexpr RuleCase kCases[] = {
      "%b = transpose(%a, order=[1,0,2]) : f32[4,3,2] return %b",
      "%b = transpose(x, order=[2,1,0]) : f32[4,3,2] return %b"},
     {"transpose_transpose", "x: f32[2,3]",
-     "%a = transpose(x, order=[1,0]) : f32[3,2] %b = transpose(%a, order=[1,0]) : f32[2,3] return %b",
+     "%a = transpose(x, order=[1,0]) : f32[3,2] "
+     "%b = transpose(%a, order=[1,0]) : f32[2,3] return %b",
      "return b = x"},
     {"transpose_ones", "x: f32[1,2,3]", "%a = transpose(x, order=[1,0,2]) : f32[2,1,3] return %a",
      "%a = reshape(x, shape=[2,1,3]) : f32[2,1,3] return %a"},
@@ -34,10 +35,12 @@ constexpr RuleCase kCases[] = {
      "%b = broadcast_to(%a, shape=[4,2,3]) : f32[4,2,3] return %b",
      "%b = broadcast_to(x, shape=[4,2,3]) : f32[4,2,3] return %b"},
     {"broadcast_leading", "x: f32[3]",
-     "%a = unsqueeze(x, axes=[0]) : f32[1,3] %b = broadcast_to(%a, shape=[2,3]) : f32[2,3] return %b",
+     "%a = unsqueeze(x, axes=[0]) : f32[1,3] "
+     "%b = broadcast_to(%a, shape=[2,3]) : f32[2,3] return %b",
      "%b = broadcast_to(x, shape=[2,3]) : f32[2,3] return %b"},
     {"", "x: f32[3]",
-     "%a = unsqueeze(x, axes=[1]) : f32[3,1] %b = broadcast_to(%a, shape=[3,3]) : f32[3,3] return %b",
+     "%a = unsqueeze(x, axes=[1]) : f32[3,1] "
+     "%b = broadcast_to(%a, shape=[3,3]) : f32[3,3] return %b",
      ""},
     {"broadcast_operand", "x: f32[3], y: f32[2,3]",
      "%a = broadcast_to(x, shape=[2,3]) : f32[2,3] %b = sub(y, %a) : f32[2,3] return %b",
@@ -51,7 +54,8 @@ constexpr RuleCase kCases[] = {
      "%a = broadcast_to(x, shape=[2,3]) : f32[2,3] %b = exp(%a) : f32[2,3] return %b", ""},
     {"move_scalar", "x: f32[]",
      "%a = broadcast_to(x, shape=[2,3]) : f32[2,3] %b = transpose(%a, order=[1,0]) : f32[3,2] "
-     "%c = slice(%b, axes=[0], starts=[1], stops=[3]) : f32[2,2] %d = flip(%c) : f32[2,2] return %d",
+     "%c = slice(%b, axes=[0], starts=[1], stops=[3]) : f32[2,2] "
+     "%d = flip(%c) : f32[2,2] return %d",
      "%d = broadcast_to(x, shape=[2,2]) : f32[2,2] return %d"},
     {"flip_ones", "x: f32[1,3]", "%a = flip(x, axes=[0]) : f32[1,3] return %a", "return a = x"},
     {"flip_flip", "x: f32[2,3]",

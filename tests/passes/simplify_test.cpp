@@ -2,20 +2,29 @@
 #include <set>
 
 #include "passes/verify.h"
+#include "tests/passes/random_graph.h"
 #include "rule_case.h"
 
 namespace plait::test {
 namespace {
+
+/// Bit for bit, on zeros of both signs, infinities, NaN and extremes too.
+void expect_same_results(const ir::Graph& before, const ir::Graph& after) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const NamedArrays inputs = random_inputs(before, seed);
+    EXPECT_EQ(difference(evaluate_graph(before, inputs), evaluate_graph(after, inputs)), "");
+  }
+}
 
 void expect_case(const RuleCase& c) {
   const std::string head = str("graph g(", c.feeds, ") {\n");
   const std::string before = str(head, c.before, "\n}");
   const std::string after = c.after.empty() ? before : str(head, c.after, "\n}");
   SCOPED_TRACE(before);
-  ir::Graph graph = ir::parse_graph(before);
-  ASSERT_NO_THROW(verify_types(graph));
+  const ir::Graph source = ir::parse_graph(before);
+  ASSERT_NO_THROW(verify_types(source));
   DecisionLog log;
-  graph = simplify(graph, log);
+  const ir::Graph graph = simplify(source, log);
   ASSERT_NO_THROW(verify_types(graph));
   std::set<std::string_view> fired;
   for (const LogEntry& e : log) fired.insert(e.what);
@@ -25,6 +34,7 @@ void expect_case(const RuleCase& c) {
     EXPECT_TRUE(fired.count(c.rule)) << c.rule << " did not fire";
   }
   EXPECT_EQ(ir::print(remove_dead(graph, log)), normal(after));
+  expect_same_results(source, graph);
 }
 
 TEST(Simplify, ValueRules) {

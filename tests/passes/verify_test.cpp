@@ -30,7 +30,8 @@ TEST(Verify, IgnoresPlaces) {
 TEST(Verify, StatedType) {
   EXPECT_EQ(complaint("%relu0 = relu(x) : f32[4] @ blocks.1"),
             "[relu] states f32[4], computes f32[3] (%relu0 @ blocks.1)");
-  EXPECT_EQ(complaint("%relu0 = relu(x) : f16[3]"), "[relu] states f16[3], computes f32[3] (%relu0)");
+  EXPECT_EQ(complaint("%relu0 = relu(x) : f16[3]"),
+            "[relu] states f16[3], computes f32[3] (%relu0)");
 }
 
 TEST(Verify, StatedTypeOfOneOfSeveralResults) {
@@ -44,8 +45,8 @@ TEST(Verify, NumberOfResults) {
 }
 
 TEST(Verify, UnknownOp) {
-  EXPECT_EQ(complaint("%a = rleu(x) : f32[3] @ 1"),
-            "there is no op 'rleu' (%a @ 1). Did you mean 'relu'?");
+  EXPECT_EQ(complaint("%a = rellu(x) : f32[3] @ 1"),
+            "there is no op 'rellu' (%a @ 1). Did you mean 'relu'?");
 }
 
 TEST(Verify, NumberOfOperands) {
@@ -69,7 +70,8 @@ TEST(Verify, Structure) {
   ir::Graph graph = ir::parse_graph("graph g(x: f32[3]) { %a = relu(x) : f32[3] return %a }");
   graph.nodes[0].inputs[0] = 1;
   EXPECT_EQ(message_of<UserError>([&] { verify_types(graph); }),
-            "graph g: node %a: operand 0 is %a, which is made later. Nodes stand in execution order");
+            "graph g: node %a: operand 0 is %a, which is made later. "
+            "Nodes stand in execution order");
 }
 
 }  // namespace

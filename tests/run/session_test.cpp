@@ -201,13 +201,16 @@ TEST(Session, OpaqueNodesAreRefusedByName) {
 
 TEST(Session, AnOpThatTheBackendLacks) {
   Session s(ir::parse(kStep), std::make_unique<Without>("sum", false));
-  EXPECT_EQ(message_of<UserError>([&] { s.run({"step", feeds(), {}}); }),
+  EXPECT_EQ(message_of<UserError>([&] {
+              s.run({"step", feeds(), {}});
+            }),
             "[sum] cannot be run on fussy: no kernel (%loss)");
 }
 
 TEST(Session, SymbolsMustBeSetFirst) {
-  const std::string text = "symbol batch = 1..64\nsymbol t = 2..8\n"
-                           "graph g(x: f32[batch,t]) {\n return x\n}";
+  const std::string text =
+      "symbol batch = 1..64\nsymbol t = 2..8\n"
+      "graph g(x: f32[batch,t]) {\n return x\n}";
   EXPECT_EQ(message_of<UserError>([&] { session(text); }),
             "sizes must be numbers before a graph can run: batch (1..64), t (2..8). Set them "
             "first, as `--set batch=1,t=2` does");
