@@ -63,8 +63,7 @@ Tensor GradCtx::dy(int i) {
 }
 
 Tensor GradCtx::save(std::string_view name, Tensor value) {
-  reads_.clear();
-  reads_.insert(std::string(name));
+  saved_.insert(std::string(name));
   return value;
 }
 

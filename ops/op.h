@@ -112,13 +112,14 @@ class GradCtx {
   /// A value computed beside the forward node and kept for the backward (a mask, an argmax).
   Tensor save(std::string_view name, Tensor value);
 
-  const std::set<std::string>& reads() const { return reads_; }
+  /// What the rule took from the forward: saved values alone where it saved any by name.
+  const std::set<std::string>& reads() const { return saved_.empty() ? reads_ : saved_; }
 
  private:
   std::vector<Tensor> inputs_, outputs_, cotangents_;
   std::vector<bool> wanted_;
   bool wide_;  // hand out halves widened
-  std::set<std::string> reads_;
+  std::set<std::string> reads_, saved_;
 };
 
 /// One way to differentiate an op, by what it keeps from the forward: operand and output names, or

@@ -21,46 +21,49 @@ const Dim& Tensor::dim(int axis) const {
   return shape()[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
 }
 
-Tensor Tensor::cast(DType dtype) const { return ops::cast(*this, ops::Cast{dtype}); }
-Tensor Tensor::reshape(Shape shape) const {
-  return ops::reshape(*this, ops::ShapeTo{std::move(shape)});
+Tensor Tensor::cast(DType dtype, Where w) const {
+  return ops::cast(at(w), ops::Cast{dtype});
 }
-Tensor Tensor::transpose(std::vector<std::int64_t> order) const {
-  return ops::transpose(*this, ops::Order{std::move(order)});
+Tensor Tensor::reshape(Shape shape, Where w) const {
+  return ops::reshape(at(w), ops::ShapeTo{std::move(shape)});
 }
-Tensor Tensor::t() const {
+Tensor Tensor::transpose(std::vector<std::int64_t> order, Where w) const {
+  return ops::transpose(at(w), ops::Order{std::move(order)});
+}
+Tensor Tensor::t(Where w) const {
   std::vector<std::int64_t> order;
   for (int i = 0; i < rank(); ++i) order.push_back(i);
   if (order.size() < 2) fail("t() of ", type(), ", which has fewer than two axes");
   std::swap(order[order.size() - 1], order[order.size() - 2]);
-  return transpose(order);
+  return transpose(order, w);
 }
-Tensor Tensor::broadcast_to(Shape shape) const {
-  return ops::broadcast_to(*this, ops::ShapeTo{std::move(shape)});
+Tensor Tensor::broadcast_to(Shape shape, Where w) const {
+  return ops::broadcast_to(at(w), ops::ShapeTo{std::move(shape)});
 }
-Tensor Tensor::unsqueeze(std::vector<std::int64_t> axes) const {
-  return ops::unsqueeze(*this, ops::Axes{std::move(axes)});
+Tensor Tensor::unsqueeze(std::vector<std::int64_t> axes, Where w) const {
+  return ops::unsqueeze(at(w), ops::Axes{std::move(axes)});
 }
-Tensor Tensor::squeeze(std::vector<std::int64_t> axes) const {
-  return ops::squeeze(*this, ops::Axes{std::move(axes)});
+Tensor Tensor::squeeze(std::vector<std::int64_t> axes, Where w) const {
+  return ops::squeeze(at(w), ops::Axes{std::move(axes)});
 }
-Tensor Tensor::slice(int axis, Dim start, Dim stop) const {
-  return ops::slice(*this, ops::Slice{{axis}, {std::move(start)}, {std::move(stop)}, {}});
+Tensor Tensor::slice(int axis, Dim start, Dim stop, Where w) const {
+  return ops::slice(at(w), ops::Slice{{axis}, {std::move(start)}, {std::move(stop)}, {}});
 }
-Tensor Tensor::sum(std::vector<std::int64_t> axes, bool keep) const {
-  return ops::sum(*this, ops::Reduction{std::move(axes), keep});
+Tensor Tensor::sum(std::vector<std::int64_t> axes, bool keep, Where w) const {
+  return ops::sum(at(w), ops::Reduction{std::move(axes), keep});
 }
-Tensor Tensor::mean(std::vector<std::int64_t> axes, bool keep) const {
-  return ops::mean(*this, ops::Reduction{std::move(axes), keep});
+Tensor Tensor::mean(std::vector<std::int64_t> axes, bool keep, Where w) const {
+  return ops::mean(at(w), ops::Reduction{std::move(axes), keep});
 }
-Tensor Tensor::max(std::vector<std::int64_t> axes, bool keep) const {
-  return ops::max(*this, ops::Reduction{std::move(axes), keep});
+Tensor Tensor::max(std::vector<std::int64_t> axes, bool keep, Where w) const {
+  return ops::max(at(w), ops::Reduction{std::move(axes), keep});
 }
-Tensor Tensor::exp() const { return ops::exp(*this); }
-Tensor Tensor::log() const { return ops::log(*this); }
-Tensor Tensor::sqrt() const { return ops::sqrt(*this); }
-Tensor Tensor::rsqrt() const { return ops::rsqrt(*this); }
-Tensor Tensor::square() const { return ops::square(*this); }
+Tensor Tensor::exp(Where w) const { return ops::exp(at(w)); }
+Tensor Tensor::log(Where w) const { return ops::log(at(w)); }
+Tensor Tensor::sqrt(Where w) const { return ops::sqrt(at(w)); }
+Tensor Tensor::rsqrt(Where w) const { return ops::rsqrt(at(w)); }
+Tensor Tensor::square(Where w) const { return ops::square(at(w)); }
+Operand Tensor::at(Where w) const { return Operand(*this, w.file, w.line); }
 
 Tensor operator+(Operand a, Operand b) { return ops::add(a, b); }
 Tensor operator-(Operand a, Operand b) { return ops::sub(a, b); }

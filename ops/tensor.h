@@ -18,6 +18,13 @@ class Tensor;
 /// nothing (`{}`, an optional operand left out). Remembers the line that wrote it.
 struct Operand;
 
+/// The line of the caller, as the default of a last parameter.
+struct Where {
+  const char* file;
+  int line;
+  Where(const char* file = __builtin_FILE(), int line = __builtin_LINE()) : file(file), line(line) {}
+};
+
 class Tensor {
  public:
   Tensor() = default;
@@ -34,28 +41,29 @@ class Tensor {
   const Dim& dim(int axis) const;
 
   // The basics, as methods; each is one op of the table.
-  Tensor cast(DType dtype) const;
+  Tensor cast(DType dtype, Where w = {}) const;
   /// At most one size may be -1: it is what is left.
-  Tensor reshape(Shape shape) const;
-  Tensor transpose(std::vector<std::int64_t> order) const;
+  Tensor reshape(Shape shape, Where w = {}) const;
+  Tensor transpose(std::vector<std::int64_t> order, Where w = {}) const;
   /// The last two axes exchanged.
-  Tensor t() const;
-  Tensor broadcast_to(Shape shape) const;
-  Tensor unsqueeze(std::vector<std::int64_t> axes) const;
-  Tensor squeeze(std::vector<std::int64_t> axes) const;
+  Tensor t(Where w = {}) const;
+  Tensor broadcast_to(Shape shape, Where w = {}) const;
+  Tensor unsqueeze(std::vector<std::int64_t> axes, Where w = {}) const;
+  Tensor squeeze(std::vector<std::int64_t> axes, Where w = {}) const;
   /// Elements [start, stop) along one axis.
-  Tensor slice(int axis, Dim start, Dim stop) const;
+  Tensor slice(int axis, Dim start, Dim stop, Where w = {}) const;
   /// Over all axes when `axes` is empty.
-  Tensor sum(std::vector<std::int64_t> axes = {}, bool keep = false) const;
-  Tensor mean(std::vector<std::int64_t> axes = {}, bool keep = false) const;
-  Tensor max(std::vector<std::int64_t> axes = {}, bool keep = false) const;
-  Tensor exp() const;
-  Tensor log() const;
-  Tensor sqrt() const;
-  Tensor rsqrt() const;
-  Tensor square() const;
+  Tensor sum(std::vector<std::int64_t> axes = {}, bool keep = false, Where w = {}) const;
+  Tensor mean(std::vector<std::int64_t> axes = {}, bool keep = false, Where w = {}) const;
+  Tensor max(std::vector<std::int64_t> axes = {}, bool keep = false, Where w = {}) const;
+  Tensor exp(Where w = {}) const;
+  Tensor log(Where w = {}) const;
+  Tensor sqrt(Where w = {}) const;
+  Tensor rsqrt(Where w = {}) const;
+  Tensor square(Where w = {}) const;
 
  private:
+  Operand at(Where w) const;
   Builder* builder_ = nullptr;
   ir::ValueId id_ = ir::kNone;
 };

@@ -53,6 +53,7 @@ class Differentiator {
     const std::string path = b_.path();
     for (ir::NodeId id = last_; id >= 0; --id) visit(id);
     b_.set_path(path);
+    b_.set_source({});
   }
 
   Tensor result(const Tensor& x) {
@@ -90,6 +91,7 @@ class Differentiator {
     }
     for (ValueId v : node.outputs) view.outputs.push_back(b_.graph().type(v));
     b_.set_path(node.path);
+    b_.set_source(node.source);
     const Grads grads = grads_of(node, view);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (i >= grads.size() || !grads[i] || !wanted(node.inputs[i])) continue;

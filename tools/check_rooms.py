@@ -34,7 +34,7 @@ ROOMS = {
     "nn": ("passes",),
     "models": ("ops", "nn"),
     "train": ("run", "models", "io"),
-    "plait": ("nn", "run", "models", "io"),
+    "plait": ("nn", "run", "backends", "models", "io"),
     "viewer": (),
     "cli": ALL,
     # Not rooms: they see every room, and no room but cli sees them.
