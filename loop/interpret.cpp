@@ -3,92 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "loop/index_fn.h"
 #include "loop/nest.h"
 
 namespace plait::loop {
 namespace {
-
-/// An index expression over slots (the nest's variables, then its loaded indices).
-struct IndexFn {
-  struct Factor {
-    int slot = -1;                     // >= 0: the value of a slot
-    DimAtom::Kind kind{};              // otherwise an operation on two expressions
-    std::vector<IndexFn> operands{};
-  };
-  struct Product {
-    std::int64_t coefficient;
-    std::vector<Factor> factors;
-  };
-  std::int64_t constant = 0;
-  std::vector<std::int64_t> linear;  // per slot
-  std::vector<Product> rest;
-
-  std::int64_t eval(const std::vector<std::int64_t>& slots) const {
-    std::int64_t v = constant;
-    for (std::size_t i = 0; i < linear.size(); ++i) v += linear[i] * slots[i];
-    for (const Product& p : rest) {
-      std::int64_t product = p.coefficient;
-      for (const Factor& f : p.factors) product *= factor(f, slots);
-      v += product;
-    }
-    return v;
-  }
-
-  /// Whether the part that is not affine changes with a slot.
-  bool rest_mentions(std::size_t slot) const {
-    for (const Product& p : rest) {
-      for (const Factor& f : p.factors) {
-        if (f.slot == static_cast<int>(slot)) return true;
-        for (const IndexFn& o : f.operands) {
-          if (o.linear[slot] != 0 || o.rest_mentions(slot)) return true;
-        }
-      }
-    }
-    return false;
-  }
-
-  static std::int64_t factor(const Factor& f, const std::vector<std::int64_t>& slots) {
-    if (f.slot >= 0) return slots[static_cast<std::size_t>(f.slot)];
-    const std::int64_t a = f.operands[0].eval(slots), b = f.operands[1].eval(slots);
-    if (f.kind == DimAtom::kMin) return std::min(a, b);
-    if (f.kind == DimAtom::kMax) return std::max(a, b);
-    const std::int64_t q = a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-    return f.kind == DimAtom::kFloorDiv ? q : a - q * b;
-  }
-};
-
-using SlotNames = std::vector<std::string>;
-
-IndexFn compile(const Dim& symbolic, const SlotNames& names, const DimBindings& bindings) {
-  const Dim d = bindings.empty() ? symbolic : symbolic.substitute(bindings);
-  IndexFn fn;
-  fn.constant = d.constant();
-  fn.linear.assign(names.size(), 0);
-  auto slot_of = [&](const DimAtom& atom) {
-    const auto it = std::find(names.begin(), names.end(), atom.name);
-    if (it == names.end()) fail("the size ", atom.name, " has no value; fix it with --set");
-    return static_cast<int>(it - names.begin());
-  };
-  for (const DimTerm& t : d.terms()) {
-    if (t.factors.size() == 1 && t.factors[0]->kind == DimAtom::kSymbol) {
-      fn.linear[static_cast<std::size_t>(slot_of(*t.factors[0]))] += t.coefficient;
-      continue;
-    }
-    IndexFn::Product product{t.coefficient, {}};
-    for (const DimAtomPtr& atom : t.factors) {
-      IndexFn::Factor f;
-      if (atom->kind == DimAtom::kSymbol) {
-        f.slot = slot_of(*atom);
-      } else {
-        f.kind = atom->kind;
-        f.operands = {compile(atom->a, names, bindings), compile(atom->b, names, bindings)};
-      }
-      product.factors.push_back(std::move(f));
-    }
-    fn.rest.push_back(std::move(product));
-  }
-  return fn;
-}
 
 /// An index function followed along the innermost variable.
 struct Cursor {

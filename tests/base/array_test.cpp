@@ -1,5 +1,6 @@
 // Host arrays and shapes.
 #include "base/array.h"
+#include "tests/message.h"
 
 #include <gtest/gtest.h>
 
@@ -8,16 +9,6 @@
 
 namespace plait {
 namespace {
-
-template <class Error, class F>
-std::string message(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 TEST(Array, StartsAsZeros) {
   const Array a(DType::f16, {2, 3});

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "tests/message.h"
 
 namespace plait {
 namespace {
@@ -28,16 +29,6 @@ Dim parsed(std::string_view text) {
   });
   EXPECT_EQ(pos, text.size()) << text;
   return d;
-}
-
-template <class F>
-std::string message(F f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(Dim, EqualityIsByCanonicalForm) {

@@ -9,19 +9,10 @@
 #include <random>
 
 #include "base/error.h"
+#include "tests/message.h"
 
 namespace plait {
 namespace {
-
-template <class F>
-std::string message(F f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 TEST(Text, WithCommas) {
   EXPECT_EQ(with_commas(0), "0");

@@ -4,19 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
+#include "tests/message.h"
 
 namespace plait::ir {
 namespace {
-
-template <class F>
-std::string message(F f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 TEST(Graph, NamesAreFreshAndUnique) {
   Graph g;

@@ -22,18 +22,27 @@ std::uint64_t seeds() {
   return given ? static_cast<std::uint64_t>(parse_integer(given, "PLAIT_SEEDS")) : 400;
 }
 
-/// The graphs without symbols that stand for one with them.
-std::vector<ir::Graph> instances(const ir::Graph& graph, bool symbolic) {
-  if (!symbolic) return {graph};
-  return {ir::substitute(graph, {{"n", 1}}), ir::substitute(graph, {{"n", 3}})};
+bool is_valid(const ir::Graph& graph) {
+  try {
+    verify_types(graph);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+/// The sizes that stand for symbols in turn.
+std::vector<DimBindings> bindings(bool symbolic) {
+  return symbolic ? std::vector<DimBindings>{{{"n", 1}}, {{"n", 3}}} : std::vector<DimBindings>{{}};
 }
 
 void expect_same(const ir::Graph& before, const ir::Graph& after, std::uint64_t seed,
                  bool symbolic) {
-  const auto first = instances(before, symbolic), second = instances(after, symbolic);
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    const NamedArrays inputs = random_inputs(first[i], seed + 1);
-    EXPECT_EQ(difference(evaluate_graph(first[i], inputs), evaluate_graph(second[i], inputs)), "");
+  for (const DimBindings& sizes : bindings(symbolic)) {
+    const ir::Graph first = ir::substitute(before, sizes), second = ir::substitute(after, sizes);
+    if (!is_valid(first)) continue;  // the largest of n - 1 elements, where n is 1
+    const NamedArrays inputs = random_inputs(first, seed + 1);
+    EXPECT_EQ(difference(evaluate_graph(first, inputs), evaluate_graph(second, inputs)), "");
   }
 }
 
