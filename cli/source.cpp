@@ -8,7 +8,7 @@
 #include "io/file.h"
 #include "ir/text.h"
 #include "models/registry.h"
-#include "passes/verify.h"
+#include "ops/verify.h"
 
 namespace plait::cli {
 namespace {

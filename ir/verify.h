@@ -1,5 +1,5 @@
 // The structural verifier: what must hold for any graph, whatever its ops mean. That types agree
-// with the ops is checked in passes/verify.
+// with the ops is checked in ops/verify.
 #pragma once
 
 #include "ir/graph.h"

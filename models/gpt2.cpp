@@ -94,8 +94,8 @@ Tensor Gpt2::forward(const Tensor& idx) {
 }
 
 ir::Package build_gpt2(const Settings& s) {
-  const Gpt2Sizes sizes{s.whole("layers"), s.whole("width"),   s.whole("heads"),
-                        s.whole("vocab"),  s.whole("context"), s.probability("dropout")};
+  const Gpt2Sizes sizes{s.whole("layers", 10000), s.whole("width"),   s.whole("heads"),
+                        s.whole("vocab"),         s.whole("context"), s.probability("dropout")};
   if (sizes.width % sizes.heads != 0) {
     s.fail("width=", sizes.width, " is not a multiple of heads=", sizes.heads);
   }

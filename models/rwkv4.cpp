@@ -169,7 +169,7 @@ Tensor Rwkv4::copy_scores(const Tensor& h) {
 }
 
 ir::Package build_rwkv4(const Settings& s) {
-  const Rwkv4Sizes sizes{s.whole("layers"),
+  const Rwkv4Sizes sizes{s.whole("layers", 10000),
                          s.whole("width"),
                          s.whole("vocab"),
                          s.whole("context"),

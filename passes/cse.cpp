@@ -18,9 +18,9 @@ const ir::Literal* literal_of(const std::pair<std::string, ir::AttrValue>& attr)
 /// Attributes count by their text: as numbers, 0.0 and -0.0 are equal.
 std::string key_of(const ir::Node& node, const std::vector<ir::Type>& types) {
   std::string key = node.op;
-  for (ir::ValueId id : node.inputs) key += str(' ', id);
+  for (ir::ValueId id : node.inputs) key += ' ' + std::to_string(id);
   for (const auto& attr : node.attrs) {
-    key += str(' ', attr.first, '=');
+    key += ' ' + attr.first + '=';
     if (const ir::Literal* literal = literal_of(attr)) {
       const std::string_view bytes(reinterpret_cast<const char*>(literal->array->data()),
                                    literal->array->byte_count());
@@ -29,7 +29,7 @@ std::string key_of(const ir::Node& node, const std::vector<ir::Type>& types) {
       key += attr_text(attr.second);
     }
   }
-  for (const ir::Type& type : types) key += str(" : ", type);
+  for (const ir::Type& type : types) key += " : " + type_text(type);
   return key;
 }
 

@@ -10,7 +10,7 @@
 #include "passes/differentiate.h"
 #include "passes/fold.h"
 #include "passes/simplify.h"
-#include "passes/verify.h"
+#include "ops/verify.h"
 
 namespace plait {
 namespace {

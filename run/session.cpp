@@ -8,6 +8,7 @@
 #include "ir/verify.h"
 #include "ops/initializers.h"
 #include "ops/table.h"
+#include "ops/verify.h"
 
 namespace plait {
 namespace {
@@ -63,20 +64,6 @@ void check_symbols(const ir::Package& package) {
   if (ranges.empty()) return;
   fail("sizes must be numbers before a graph can run: ", join(ranges, ", "),
        ". Set them first, as `--set ", join(examples, ","), "` does");
-}
-
-/// What a node states must be what its op computes: backends trust the types.
-void check_types(const ir::Graph& graph) {
-  for (const ir::Node& node : graph.nodes) {
-    if (node.opaque) continue;
-    NodeView view = view_of(graph, node);
-    for (ir::Type& stated : view.outputs) stated.place = {};
-    const std::vector<ir::Type> computed = infer(view);
-    if (computed == view.outputs) continue;
-    std::vector<std::string> texts;
-    for (const ir::Type& type : computed) texts.push_back(type_text(type));
-    view.fail("computes ", join(texts, ", "), ", which is not what the graph states");
-  }
 }
 
 void check_feeds(const ir::Graph& graph, const Arrays& feeds) {
@@ -179,7 +166,7 @@ Session::Session(ir::Package package, std::unique_ptr<Backend> backend, std::uin
     : package_(std::move(package)), backend_(std::move(backend)) {
   ir::verify(package_);
   check_symbols(package_);
-  for (const ir::Graph& graph : package_.graphs) check_types(graph);
+  for (const ir::Graph& graph : package_.graphs) verify_types(graph);
   for (const ir::State& state : state_table(package_)) {
     states_.emplace(state.name, initial_value(state, seed));
   }

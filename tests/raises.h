@@ -5,10 +5,12 @@
 
 #include <string>
 
+#include "base/error.h"
+
 namespace plait::test {
 
 /// What the call says in its error of kind E; a failed test and an empty text when it raises none.
-template <class E, class Call>
+template <class E = UserError, class Call>
 std::string message_of(Call call) {
   try {
     call();

@@ -1,6 +1,6 @@
 // Host arrays and shapes.
 #include "base/array.h"
-#include "tests/message.h"
+#include "tests/raises.h"
 
 #include <gtest/gtest.h>
 
@@ -66,15 +66,15 @@ TEST(Array, SameBitsSeesEverything) {
 }
 
 TEST(Array, Refusals) {
-  EXPECT_EQ(message<UserError>([] {
+  EXPECT_EQ(test::message_of<UserError>([] {
               Array(DType::f32, {-1, -1});
             }),
             "an array cannot have the shape [-1,-1]");
-  EXPECT_EQ(message<UserError>([] {
+  EXPECT_EQ(test::message_of<UserError>([] {
               Array(DType::f32, {1LL << 40, 1LL << 40});
             }),
             "shape [1099511627776,1099511627776] has more elements than 64 bits can count");
-  EXPECT_EQ(message<RunError>([] { Array(DType::f64, {1LL << 61}); }),
+  EXPECT_EQ(test::message_of<RunError>([] { Array(DType::f64, {1LL << 61}); }),
             "cannot allocate f64[2305843009213693952] (2305843009213693952 elements of 8 bytes)");
   EXPECT_THROW(Array::of(DType::f32, {2}, {1.0}), Bug);
   EXPECT_THROW(Array(DType::f32, {2}).as<double>(), Bug);
@@ -97,7 +97,7 @@ TEST(Shape, SymbolsAreFixed) {
   EXPECT_EQ(sizes_of({n, 2 * n}, {{"n", 3}}), (Sizes{3, 6}));
   EXPECT_EQ(substitute(Shape{n, 5}, {{"n", 2}}), (Shape{2, 5}));
   EXPECT_EQ(shape_of({1, 2}), (Shape{1, 2}));
-  EXPECT_EQ(message<UserError>([&] { sizes_of({n}); }),
+  EXPECT_EQ(test::message_of<UserError>([&] { sizes_of({n}); }),
             "the size n is symbolic where a number is needed; fix it with --set");
 }
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "tests/message.h"
+#include "tests/raises.h"
 
 namespace plait {
 namespace {
@@ -133,35 +133,35 @@ TEST(Dim, SubstituteAndCollect) {
 }
 
 TEST(Dim, Refusals) {
-  EXPECT_EQ(message([] { (a + 1).value(); }),
+  EXPECT_EQ(test::message_of([] { (a + 1).value(); }),
             "the size a+1 is symbolic where a number is needed; fix it with --set");
-  EXPECT_EQ(message([] {
+  EXPECT_EQ(test::message_of([] {
               evaluate(a + b, {{"a", 1}});
             }),
             "the size b+1 is symbolic where a number is needed; fix it with --set");
-  EXPECT_EQ(message([] { Dim::symbol("x", 3, 2); }), "symbol x has an empty range [3, 2]");
-  EXPECT_EQ(message([] { floordiv(b, a); }),
+  EXPECT_EQ(test::message_of([] { Dim::symbol("x", 3, 2); }), "symbol x has an empty range [3, 2]");
+  EXPECT_EQ(test::message_of([] { floordiv(b, a); }),
             "division of a size by a, which may be zero or negative");
-  EXPECT_EQ(message([] { mod(b, 0); }), "remainder of a size by 0, which may be zero or negative");
-  EXPECT_EQ(message([] { static_cast<void>(Dim(kMax64) + 1); }),
+  EXPECT_EQ(test::message_of([] { mod(b, 0); }), "remainder of a size by 0, which may be zero or negative");
+  EXPECT_EQ(test::message_of([] { static_cast<void>(Dim(kMax64) + 1); }),
             "size overflows 64 bits: 9223372036854775807 + 1");
-  EXPECT_EQ(message([] { static_cast<void>(kMax64 * a * 2); }),
+  EXPECT_EQ(test::message_of([] { static_cast<void>(kMax64 * a * 2); }),
             "size overflows 64 bits: 9223372036854775807 * 2");
 }
 
 TEST(Dim, ParseRefusals) {
-  EXPECT_EQ(message([] { parsed("4+*a"); }),
+  EXPECT_EQ(test::message_of([] { parsed("4+*a"); }),
             "expected a number or a symbol in a size at column 3, found '*a'");
-  EXPECT_EQ(message([] { parsed("(a+1"); }), "expected ')' in a size at column 5, found ''");
-  EXPECT_EQ(message([] { parsed("min(a)"); }), "expected ',' in a size at column 6, found ')'");
-  EXPECT_EQ(message([] { parsed("c"); }), "unknown symbol c");
-  EXPECT_EQ(message([] { parsed("9223372036854775808"); }),
+  EXPECT_EQ(test::message_of([] { parsed("(a+1"); }), "expected ')' in a size at column 5, found ''");
+  EXPECT_EQ(test::message_of([] { parsed("min(a)"); }), "expected ',' in a size at column 6, found ')'");
+  EXPECT_EQ(test::message_of([] { parsed("c"); }), "unknown symbol c");
+  EXPECT_EQ(test::message_of([] { parsed("9223372036854775808"); }),
             "the number '9223372036854775808' does not fit 64 bits");
-  EXPECT_EQ(message([] { parsed("-92233720368547758080"); }),
+  EXPECT_EQ(test::message_of([] { parsed("-92233720368547758080"); }),
             "the number '92233720368547758080' does not fit 64 bits");
-  EXPECT_EQ(message([] { parsed(std::string(40, '7')); }),
+  EXPECT_EQ(test::message_of([] { parsed(std::string(40, '7')); }),
             "the number '77777777777777777777777777777777...' does not fit 64 bits");
-  EXPECT_EQ(message([] { parsed(std::string(100, '(')); }),
+  EXPECT_EQ(test::message_of([] { parsed(std::string(100, '(')); }),
             "a size expression is nested more than 64 deep");
 }
 
@@ -169,14 +169,14 @@ TEST(Dim, GrowthIsBounded) {
   std::string chain = "a", product = "a";
   for (int i = 0; i < 100000; ++i) chain += "%b";
   for (int i = 0; i < 100000; ++i) product += "*a";
-  EXPECT_EQ(message([&] { parsed(chain); }),
+  EXPECT_EQ(test::message_of([&] { parsed(chain); }),
             "a size expression is longer than 4096 characters: "
             "((((((((((((((((((((((((((((((((((((((((...");
-  EXPECT_EQ(message([&] { parsed(product); }),
+  EXPECT_EQ(test::message_of([&] { parsed(product); }),
             "a size expression is longer than 4096 characters: "
             "a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*...");
   Dim d = 1;
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(test::message_of([&] {
               for (int i = 0; i < 40; ++i) {
                 d = d * (Dim::symbol("x" + std::to_string(i), 0, 9) + 1);
               }
@@ -184,7 +184,7 @@ TEST(Dim, GrowthIsBounded) {
             "a size expression is longer than 4096 cha");
   Dim sum = 0;
   for (int i = 0; i < 80; ++i) sum = sum + Dim::symbol("s" + std::to_string(i), 0, 9);
-  EXPECT_EQ(message([&] { static_cast<void>(sum * sum); }),
+  EXPECT_EQ(test::message_of([&] { static_cast<void>(sum * sum); }),
             "a product of two sizes has more than 4096 terms");
   EXPECT_EQ(parsed("(a+1)*(b+1)*(n+1)").terms().size(), 7u);
 }

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "tests/message.h"
+#include "tests/raises.h"
 
 namespace plait {
 namespace {
@@ -85,12 +85,12 @@ TEST(Text, WholeNumbersAndReals) {
   EXPECT_EQ(parse_integer("-42", "steps"), -42);
   EXPECT_EQ(parse_real("-inf", "lr"), -std::numeric_limits<double>::infinity());
   EXPECT_EQ(parse_real("3", "lr"), 3.0);
-  EXPECT_EQ(message([] { parse_integer("4x", "steps"); }),
+  EXPECT_EQ(test::message_of([] { parse_integer("4x", "steps"); }),
             "steps must be a whole number, not '4x'");
-  EXPECT_EQ(message([] { parse_integer("", "steps"); }), "steps must be a whole number, not ''");
-  EXPECT_EQ(message([] { parse_integer("9223372036854775808", "steps"); }),
+  EXPECT_EQ(test::message_of([] { parse_integer("", "steps"); }), "steps must be a whole number, not ''");
+  EXPECT_EQ(test::message_of([] { parse_integer("9223372036854775808", "steps"); }),
             "steps must be a whole number, not '9223372036854775808'");
-  EXPECT_EQ(message([] { parse_real("1e-3 ", "lr"); }), "lr must be a number, not '1e-3 '");
+  EXPECT_EQ(test::message_of([] { parse_real("1e-3 ", "lr"); }), "lr must be a number, not '1e-3 '");
 }
 
 TEST(Text, Table) {
@@ -122,7 +122,7 @@ TEST(Error, Decisions) {
   const Decision no = Decision::forbid("shapes differ");
   EXPECT_FALSE(no);
   EXPECT_EQ(no.why, "shapes differ");
-  EXPECT_EQ(message([] { fail("x is ", 3); }), "x is 3");
+  EXPECT_EQ(test::message_of([] { fail("x is ", 3); }), "x is 3");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "tests/message.h"
+#include "tests/raises.h"
 
 namespace plait::ir {
 namespace {
@@ -21,7 +21,7 @@ TEST(Graph, NamesAreFreshAndUnique) {
   EXPECT_EQ(g.find_value("relu2"), g.node(1).outputs[0]);
   EXPECT_EQ(g.find_value("nothing"), kNone);
   EXPECT_EQ(g.find_state("x"), nullptr);
-  EXPECT_EQ(message([&] { g.add_feed("relu2", type); }),
+  EXPECT_EQ(test::message_of([&] { g.add_feed("relu2", type); }),
             "the name 'relu2' is used twice in graph graph");
 }
 
@@ -115,11 +115,11 @@ TEST(Attrs, NumbersMayBeWrittenWithoutAPoint) {
 TEST(Attrs, Refusals) {
   Attrs attrs;
   attrs.set("axes", Dim(1));
-  EXPECT_EQ(message([&] { decode<PoolAttrs>(attrs, "pool"); }),
+  EXPECT_EQ(test::message_of([&] { decode<PoolAttrs>(attrs, "pool"); }),
             "[pool] has no attribute 'axes'. Did you mean 'axis'?");
   Attrs wrong;
   wrong.set("axis", 0.5);
-  EXPECT_EQ(message([&] { decode<PoolAttrs>(wrong, "pool"); }),
+  EXPECT_EQ(test::message_of([&] { decode<PoolAttrs>(wrong, "pool"); }),
             "[pool] attribute axis cannot be 0.5");
   EXPECT_EQ(default_text<PoolAttrs>(),
             "axis=1, eps=1e-05, keep=false, mode=\"max\", dtype=input's, window=[2,2], weights=[], "

@@ -209,6 +209,7 @@ TEST(Mistakes, InValues) {
   EXPECT_EQ(mistake("vgg19?image=31"), "vgg19: image must be at least 32, is 31");
   EXPECT_EQ(mistake("unet?image=100"), "unet: image=100 is not a multiple of 2^depth = 16");
   EXPECT_EQ(mistake("unet?depth=60"), "unet: depth must be from 1 to 16, is 60");
+  EXPECT_EQ(mistake("gpt2?layers=99999"), "gpt2: layers must be from 1 to 10000, is 99999");
   EXPECT_EQ(mistake("conv_add?image=2"), "conv_add: image=2 is smaller than kernel=3");
   EXPECT_EQ(mistake("rwkv4?init=zero"),
             "rwkv4: init cannot be 'zero'. It is one of reference, xavier");

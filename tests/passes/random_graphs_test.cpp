@@ -10,7 +10,7 @@
 #include "ir/text.h"
 #include "passes/pipeline.h"
 #include "passes/simplify.h"
-#include "passes/verify.h"
+#include "ops/verify.h"
 #include "random_graph.h"
 
 namespace plait::test {

@@ -1,7 +1,7 @@
 // Every rule on its cases, and what simplify promises beside them.
 #include <set>
 
-#include "passes/verify.h"
+#include "ops/verify.h"
 #include "tests/passes/random_graph.h"
 #include "rule_case.h"
 

@@ -219,7 +219,7 @@ TEST(Session, SymbolsMustBeSetFirst) {
 TEST(Session, TypesThatAreNotWhatTheOpsComputeAreRefused) {
   const std::string text = "graph g(x: f32[2]) {\n %y = neg(x) : f32[9]\n return %y\n}";
   EXPECT_EQ(message_of<UserError>([&] { session(text); }),
-            "[neg] computes f32[2], which is not what the graph states (%y)");
+            "[neg] states f32[9], computes f32[2] (%y)");
 }
 
 TEST(Session, APackageWithoutGraphs) {

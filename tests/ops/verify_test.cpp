@@ -1,5 +1,5 @@
 // What the verifier accepts, and each of its messages.
-#include "passes/verify.h"
+#include "ops/verify.h"
 
 #include "text_case.h"
 

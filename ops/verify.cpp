@@ -1,5 +1,5 @@
 // Checks a graph against the op table: what each node states is what its op infers.
-#include "passes/verify.h"
+#include "ops/verify.h"
 
 #include "ir/verify.h"
 #include "ops/table.h"
