@@ -1,7 +1,7 @@
 // What the verifier accepts, and each of its messages.
 #include "ops/verify.h"
 
-#include "text_case.h"
+#include "tests/passes/text_case.h"
 
 namespace plait::test {
 namespace {
