@@ -18,8 +18,8 @@ Array::Array(DType dtype, Sizes sizes)
     }
     bytes_.resize(bytes);
   } catch (const std::exception&) {
-    throw RunError(str("cannot allocate ", dtype, shape_text(sizes_), " (", count_,
-                       " elements of ", size_of(dtype), " bytes)"));
+    throw RunError(str("cannot allocate ", dtype, shape_text(sizes_), " (", count_, " elements of ",
+                       size_of(dtype), " bytes)"));
   }
 }
 

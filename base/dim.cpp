@@ -64,21 +64,26 @@ bool same_factors(const DimTerm& a, const DimTerm& b) {
 }
 
 std::string operand_text(const Dim& d) {
-  const bool simple = d.is_const() ? d.value() >= 0
-                                   : d.constant() == 0 && d.terms().size() == 1 &&
-                                         d.terms()[0].coefficient == 1 &&
-                                         d.terms()[0].factors.size() == 1 &&
-                                         d.terms()[0].factors[0]->kind == DimAtom::kSymbol;
+  const bool simple = d.is_const()
+                          ? d.value() >= 0
+                          : d.constant() == 0 && d.terms().size() == 1 &&
+                                d.terms()[0].coefficient == 1 && d.terms()[0].factors.size() == 1 &&
+                                d.terms()[0].factors[0]->kind == DimAtom::kSymbol;
   return simple ? d.text() : "(" + d.text() + ")";
 }
 
 std::string atom_text(DimAtom::Kind kind, const Dim& a, const Dim& b) {
   switch (kind) {
-    case DimAtom::kFloorDiv: return operand_text(a) + "//" + operand_text(b);
-    case DimAtom::kMod: return operand_text(a) + "%" + operand_text(b);
-    case DimAtom::kMin: return "min(" + a.text() + "," + b.text() + ")";
-    case DimAtom::kMax: return "max(" + a.text() + "," + b.text() + ")";
-    case DimAtom::kSymbol: break;
+    case DimAtom::kFloorDiv:
+      return operand_text(a) + "//" + operand_text(b);
+    case DimAtom::kMod:
+      return operand_text(a) + "%" + operand_text(b);
+    case DimAtom::kMin:
+      return "min(" + a.text() + "," + b.text() + ")";
+    case DimAtom::kMax:
+      return "max(" + a.text() + "," + b.text() + ")";
+    case DimAtom::kSymbol:
+      break;
   }
   throw Bug("a symbol has no operands");
 }
@@ -99,9 +104,12 @@ Interval atom_bounds(DimAtom::Kind kind, const Dim& a, const Dim& b) {
     }
     case DimAtom::kMod:
       return {0, x.lo >= 0 ? std::min(x.hi, y.hi - 1) : y.hi - 1};
-    case DimAtom::kMin: return {std::min(x.lo, b.lo()), std::min(x.hi, b.hi())};
-    case DimAtom::kMax: return {std::max(x.lo, b.lo()), std::max(x.hi, b.hi())};
-    case DimAtom::kSymbol: break;
+    case DimAtom::kMin:
+      return {std::min(x.lo, b.lo()), std::min(x.hi, b.hi())};
+    case DimAtom::kMax:
+      return {std::max(x.lo, b.lo()), std::max(x.hi, b.hi())};
+    case DimAtom::kSymbol:
+      break;
   }
   throw Bug("a symbol states its bounds");
 }
@@ -224,8 +232,8 @@ Dim Dim::symbol(std::string name, std::int64_t lo, std::int64_t hi) {
 Dim Dim::atom_of(int kind_number, const Dim& a, const Dim& b) {
   const auto kind = static_cast<DimAtom::Kind>(kind_number);
   const Interval bounds = atom_bounds(kind, a, b);
-  return from_atom(std::make_shared<DimAtom>(
-      DimAtom{kind, atom_text(kind, a, b), bounds.lo, bounds.hi, a, b}));
+  return from_atom(
+      std::make_shared<DimAtom>(DimAtom{kind, atom_text(kind, a, b), bounds.lo, bounds.hi, a, b}));
 }
 
 Dim operator+(const Dim& a, const Dim& b) {

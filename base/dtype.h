@@ -54,8 +54,8 @@ struct DTypeSet {
 constexpr DTypeSet dtype_set(DType t) {
   return {static_cast<std::uint16_t>(1u << static_cast<unsigned>(t))};
 }
-inline constexpr DTypeSet kFloats = dtype_set(DType::f64) | dtype_set(DType::f32) |
-                                    dtype_set(DType::f16) | dtype_set(DType::bf16);
+inline constexpr DTypeSet kFloats =
+    dtype_set(DType::f64) | dtype_set(DType::f32) | dtype_set(DType::f16) | dtype_set(DType::bf16);
 inline constexpr DTypeSet kInts = dtype_set(DType::i64) | dtype_set(DType::i32) |
                                   dtype_set(DType::i16) | dtype_set(DType::i8) |
                                   dtype_set(DType::u8);
@@ -73,16 +73,26 @@ struct TypeTag {
 template <class F>
 decltype(auto) visit_dtype(DType t, F&& f) {
   switch (t) {
-    case DType::f64: return f(TypeTag<double>{});
-    case DType::f32: return f(TypeTag<float>{});
-    case DType::f16: return f(TypeTag<f16>{});
-    case DType::bf16: return f(TypeTag<bf16>{});
-    case DType::i64: return f(TypeTag<std::int64_t>{});
-    case DType::i32: return f(TypeTag<std::int32_t>{});
-    case DType::i16: return f(TypeTag<std::int16_t>{});
-    case DType::i8: return f(TypeTag<std::int8_t>{});
-    case DType::u8: return f(TypeTag<std::uint8_t>{});
-    case DType::boolean: return f(TypeTag<bool>{});
+    case DType::f64:
+      return f(TypeTag<double>{});
+    case DType::f32:
+      return f(TypeTag<float>{});
+    case DType::f16:
+      return f(TypeTag<f16>{});
+    case DType::bf16:
+      return f(TypeTag<bf16>{});
+    case DType::i64:
+      return f(TypeTag<std::int64_t>{});
+    case DType::i32:
+      return f(TypeTag<std::int32_t>{});
+    case DType::i16:
+      return f(TypeTag<std::int16_t>{});
+    case DType::i8:
+      return f(TypeTag<std::int8_t>{});
+    case DType::u8:
+      return f(TypeTag<std::uint8_t>{});
+    case DType::boolean:
+      return f(TypeTag<bool>{});
   }
   throw Bug("unknown dtype");
 }

@@ -37,7 +37,8 @@ constexpr double f16_value(std::uint16_t bits) {
                                  (fraction != 0 ? 0x7ff8000000000000ULL : 0x7ff0000000000000ULL));
   }
   if (exponent == 0) return sign * fraction * 0x1p-24;
-  const double scale = std::bit_cast<double>(static_cast<std::uint64_t>(exponent - 25 + 1023) << 52);
+  const double scale =
+      std::bit_cast<double>(static_cast<std::uint64_t>(exponent - 25 + 1023) << 52);
   return sign * (1024.0 + fraction) * scale;
 }
 

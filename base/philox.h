@@ -15,10 +15,9 @@ constexpr Philox philox4x32(Philox counter, std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = 0xD2511F53ULL * counter[0];
     const std::uint64_t p1 = 0xCD9E8D57ULL * counter[2];
-    counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0],
-               static_cast<std::uint32_t>(p1),
-               static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1],
-               static_cast<std::uint32_t>(p0)};
+    counter = {
+        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
+        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
     key[0] += 0x9E3779B9;
     key[1] += 0xBB67AE85;
   }

@@ -3,6 +3,7 @@
 // through the struct's `fields()`. Values equal to the struct's defaults are not stored.
 #pragma once
 
+#include <bit>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,7 +62,9 @@ struct NoAttrs {
 };
 
 template <class A>
-concept AttrStruct = requires { A::fields(); };
+concept AttrStruct = requires {
+  A::fields();
+};
 
 // One pair of functions per C++ type that a field may have.
 bool read_attr(const AttrValue& v, bool& out);
@@ -97,14 +100,25 @@ struct AttrSchema {
   void (*validate)(const Attrs& attrs, std::string_view op);
 };
 
+/// Equality that keeps -0.0 apart from 0.0, so that no stored bit is lost.
+template <class T>
+bool is_default(const T& x, const T& y) {
+  if constexpr (std::is_same_v<T, double>) {
+    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  } else {
+    return x == y;
+  }
+}
+
 template <AttrStruct A>
 Attrs encode(const A& a) {
   Attrs out;
   const A defaults{};
   std::apply(
       [&](auto... f) {
-        ((a.*f.member == defaults.*f.member ? void()
-                                            : out.set(std::string(f.name), write_attr(a.*f.member))),
+        ((is_default(a.*f.member, defaults.*f.member)
+              ? void()
+              : out.set(std::string(f.name), write_attr(a.*f.member))),
          ...);
       },
       A::fields());
@@ -113,8 +127,8 @@ Attrs encode(const A& a) {
 
 template <AttrStruct A>
 std::vector<std::string> field_names() {
-  return std::apply(
-      [](auto... f) { return std::vector<std::string>{std::string(f.name)...}; }, A::fields());
+  return std::apply([](auto... f) { return std::vector<std::string>{std::string(f.name)...}; },
+                    A::fields());
 }
 
 /// Attributes as the op's own struct; UserError on an unknown name or a value of a wrong kind.

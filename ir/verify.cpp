@@ -10,6 +10,15 @@
 namespace plait::ir {
 namespace {
 
+/// Interval bounds are reached when each term is one symbol of its own; a product or a quotient may
+/// only seem to go below zero (n*n-n), so it is judged when its symbols are set.
+bool has_exact_bounds(const Dim& d) {
+  for (const DimTerm& t : d.terms()) {
+    if (t.factors.size() != 1 || t.factors[0]->kind != DimAtom::kSymbol) return false;
+  }
+  return true;
+}
+
 using Names = std::unordered_set<std::string>;
 
 struct Verifier {
@@ -178,7 +187,7 @@ struct Verifier {
       const auto id = static_cast<ValueId>(i);
       const Type& type = graph.values[i].type;
       for (const Dim& d : type.shape) {
-        if (d.lo() >= 0) continue;
+        if (d.lo() >= 0 || (!has_exact_bounds(d) && d.hi() >= 0)) continue;
         wrong(maker_text(id), text(id), " is ", type, ", where the size ", d, " may be ", d.lo(),
               d.is_const() ? "" : ". Raise the least value of its symbols");
       }

@@ -41,8 +41,7 @@ Expr Expr::acc() {
 
 namespace {
 
-int flatten_into(const ExprNode* node, Tape& tape,
-                 std::unordered_map<const ExprNode*, int>& seen) {
+int flatten_into(const ExprNode* node, Tape& tape, std::unordered_map<const ExprNode*, int>& seen) {
   if (const auto it = seen.find(node); it != seen.end()) return it->second;
   Tape::Step step{node->op, 0, 0, 0, node->constant, node->load, node->index};
   int* const slots[] = {&step.a, &step.b, &step.c};
@@ -55,11 +54,16 @@ int flatten_into(const ExprNode* node, Tape& tape,
 
 std::string node_text(const ExprNode& n) {
   switch (n.op) {
-    case ScalarOp::kLoad: return "x" + std::to_string(n.load);
-    case ScalarOp::kConst: return real_text(n.constant);
-    case ScalarOp::kIndex: return "[" + n.index.text() + "]";
-    case ScalarOp::kAcc: return "acc";
-    default: break;
+    case ScalarOp::kLoad:
+      return "x" + std::to_string(n.load);
+    case ScalarOp::kConst:
+      return real_text(n.constant);
+    case ScalarOp::kIndex:
+      return "[" + n.index.text() + "]";
+    case ScalarOp::kAcc:
+      return "acc";
+    default:
+      break;
   }
   std::string out = std::string(info(n.op).name) + "(";
   for (std::size_t i = 0; i < n.args.size(); ++i) out += (i ? "," : "") + node_text(*n.args[i]);

@@ -14,9 +14,9 @@ namespace plait::loop {
 /// A node of an expression; shared, immutable.
 struct ExprNode {
   ScalarOp op;
-  double constant = 0;                               // kConst
-  int load = 0;                                      // kLoad: which load of the nest
-  Dim index;                                         // kIndex: the value of an index expression
+  double constant = 0;  // kConst
+  int load = 0;         // kLoad: which load of the nest
+  Dim index;            // kIndex: the value of an index expression
   std::vector<std::shared_ptr<const ExprNode>> args;
 };
 
@@ -54,7 +54,9 @@ inline Expr logical_not(const Expr& a) { return {ScalarOp::kNot, {a}}; }
 inline Expr logical_and(const Expr& a, const Expr& b) { return {ScalarOp::kAnd, {a, b}}; }
 inline Expr logical_or(const Expr& a, const Expr& b) { return {ScalarOp::kOr, {a, b}}; }
 inline Expr logical_xor(const Expr& a, const Expr& b) { return {ScalarOp::kXor, {a, b}}; }
-inline Expr select(const Expr& c, const Expr& a, const Expr& b) { return {ScalarOp::kSelect, {c, a, b}}; }
+inline Expr select(const Expr& c, const Expr& a, const Expr& b) {
+  return {ScalarOp::kSelect, {c, a, b}};
+}
 inline Expr max(const Expr& a, const Expr& b) { return {ScalarOp::kMax, {a, b}}; }
 inline Expr min(const Expr& a, const Expr& b) { return {ScalarOp::kMin, {a, b}}; }
 inline Expr pow(const Expr& a, const Expr& b) { return {ScalarOp::kPow, {a, b}}; }

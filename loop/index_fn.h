@@ -14,8 +14,8 @@ namespace plait::loop {
 /// An index expression over slots (the nest's variables, then its loaded indices).
 struct IndexFn {
   struct Factor {
-    int slot = -1;                     // >= 0: the value of a slot
-    DimAtom::Kind kind{};              // otherwise an operation on two expressions
+    int slot = -1;         // >= 0: the value of a slot
+    DimAtom::Kind kind{};  // otherwise an operation on two expressions
     std::vector<IndexFn> operands{};
   };
   struct Product {

@@ -86,7 +86,10 @@ class Interpreter {
       if (reducing) {
         store(p, finished(reduce()));
       } else {
-        if (p == 0 || slots_[inner_index()] == 0 || out_rank_ == 0) start_row(); else advance_row();
+        if (p == 0 || slots_[inner_index()] == 0 || out_rank_ == 0)
+          start_row();
+        else
+          advance_row();
         store(p, evaluate_tape(body_, T(0)));
       }
       step_slots(0, out_rank_);
@@ -140,8 +143,11 @@ class Interpreter {
   }
 
   LoadCursor<T> load_cursor(const Access& a) {
-    LoadCursor<T> load{operand_data(a.operand), operands_[static_cast<std::size_t>(a.operand)]->count(),
-                       access_offset(a), {}, convert<T>(a.otherwise)};
+    LoadCursor<T> load{operand_data(a.operand),
+                       operands_[static_cast<std::size_t>(a.operand)]->count(),
+                       access_offset(a),
+                       {},
+                       convert<T>(a.otherwise)};
     for (const Guard& g : a.guards) {
       load.guards.push_back({cursor(g.index), cursor(g.lo), cursor(g.hi)});
     }
@@ -197,10 +203,18 @@ class Interpreter {
       const Tape::Step& s = tape.steps[i];
       T& r = registers_[i];
       switch (s.op) {
-        case ScalarOp::kLoad: r = loads_[static_cast<std::size_t>(s.load)].value(); break;
-        case ScalarOp::kConst: r = convert<T>(s.constant); break;
-        case ScalarOp::kIndex: r = static_cast<T>(indices_.at(&s).eval(slots_)); break;
-        case ScalarOp::kAcc: r = acc; break;
+        case ScalarOp::kLoad:
+          r = loads_[static_cast<std::size_t>(s.load)].value();
+          break;
+        case ScalarOp::kConst:
+          r = convert<T>(s.constant);
+          break;
+        case ScalarOp::kIndex:
+          r = static_cast<T>(indices_.at(&s).eval(slots_));
+          break;
+        case ScalarOp::kAcc:
+          r = acc;
+          break;
         default:
           r = apply<T>(s.op, registers_[static_cast<std::size_t>(s.a)],
                        registers_[static_cast<std::size_t>(s.b)],
@@ -214,20 +228,29 @@ class Interpreter {
     constexpr bool real = std::floating_point<T>;
     using Limits = std::numeric_limits<T>;
     switch (nest_.reduce) {
-      case Reduce::kProd: return T(1);
-      case Reduce::kMax: return real ? -Limits::infinity() : Limits::min();
-      case Reduce::kMin: return real ? Limits::infinity() : Limits::max();
-      default: return T(0);
+      case Reduce::kProd:
+        return T(1);
+      case Reduce::kMax:
+        return real ? -Limits::infinity() : Limits::min();
+      case Reduce::kMin:
+        return real ? Limits::infinity() : Limits::max();
+      default:
+        return T(0);
     }
   }
 
   T combine(T acc, T x) const {
     switch (nest_.reduce) {
-      case Reduce::kSum: return apply<T>(ScalarOp::kAdd, acc, x, T(0));
-      case Reduce::kProd: return apply<T>(ScalarOp::kMul, acc, x, T(0));
-      case Reduce::kMax: return apply<T>(ScalarOp::kMax, acc, x, T(0));
-      case Reduce::kMin: return apply<T>(ScalarOp::kMin, acc, x, T(0));
-      case Reduce::kNone: break;
+      case Reduce::kSum:
+        return apply<T>(ScalarOp::kAdd, acc, x, T(0));
+      case Reduce::kProd:
+        return apply<T>(ScalarOp::kMul, acc, x, T(0));
+      case Reduce::kMax:
+        return apply<T>(ScalarOp::kMax, acc, x, T(0));
+      case Reduce::kMin:
+        return apply<T>(ScalarOp::kMin, acc, x, T(0));
+      case Reduce::kNone:
+        break;
     }
     throw Bug("combine without a reduction");
   }

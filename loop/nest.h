@@ -1,7 +1,7 @@
 // A loop nest: one output element per point of the parallel indices, made from loads at
 // quasi-affine indices, a scalar body, an optional reduction and what follows it. An op whose input
-// indices are quasi-affine in its output index is exactly one Nest; its index part is the op's index
-// map, from which operation counts, sharding and fusion are derived.
+// indices are quasi-affine in its output index is exactly one Nest; its index part is the op's
+// index map, from which operation counts, sharding and fusion are derived.
 #pragma once
 
 #include <string>

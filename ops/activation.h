@@ -15,6 +15,8 @@ namespace plait::ops {
 inline constexpr std::string_view kOnWideReals =
     "f32[7]; f32[3,5]; f32[]; f32[5]{90..120}; f32[5]{-120..-90}; f32[0]";
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op relu{
     .name = "relu", .inputs = {"x"}, .dtypes = kNumbers, .traits = kElementwise,
     .infer = same_as_input,
@@ -241,8 +243,9 @@ inline constexpr Op log_sigmoid{
     .exact = [](const double* x, const NodeView&) {
       return x[0] < -30 ? x[0] - std::exp(x[0]) : -std::log1p(std::exp(-x[0]));
     }};
+// clang-format on
 
-inline constexpr const Op* kActivation[] = {&relu, &leaky_relu, &sigmoid, &tanh, &silu,
-                                            &gelu, &softplus, &elu, &log_sigmoid};
+inline constexpr const Op* kActivation[] = {&relu, &leaky_relu, &sigmoid, &tanh,       &silu,
+                                            &gelu, &softplus,   &elu,     &log_sigmoid};
 
 }  // namespace plait::ops

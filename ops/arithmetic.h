@@ -11,6 +11,8 @@ namespace plait::ops {
 inline constexpr std::string_view kPairs =
     "f32[7], f32[7]; f32[3,5], f32[5]; f32[2,1,4], f32[3,1]; f32[3], f32[]; f32[0], f32[0]";
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op add{
     .name = "add", .inputs = {"a", "b"}, .dtypes = kNumbers, .traits = kElementwise,
     .infer = elementwise,
@@ -49,7 +51,8 @@ inline constexpr Op div{
       return {da, g.wants(1) ? -(da * g.in(0) / g.in(1)) : Tensor()};
     }}},
     .colour = Colour::kGray,
-    .samples = "f32[7], f32[7]{0.3..3}; f32[3,5], f32[5]{0.3..3}; f32[2,1,4], f32[3,1]{0.3..3}; f32[0], f32[]{1..2}",
+    .samples = "f32[7], f32[7]{0.3..3}; f32[3,5], f32[5]{0.3..3}; f32[2,1,4], f32[3,1]{0.3..3}; "
+               "f32[0], f32[]{1..2}",
     .exact = [](const double* x, const NodeView&) { return x[0] / x[1]; }};
 
 inline constexpr Op floor_div{
@@ -91,7 +94,8 @@ inline constexpr Op pow{
       return {da, db};
     }}},
     .colour = Colour::kBlack,
-    .samples = "f32[7]{0.2..3}, f32[7]; f32[3,5]{0.2..3}, f32[]{-2..3}; i64[5]{-4..4}, i64[5]{0..5}",
+    .samples = "f32[7]{0.2..3}, f32[7]; f32[3,5]{0.2..3}, f32[]{-2..3}; "
+               "i64[5]{-4..4}, i64[5]{0..5}",
     .exact = [](const double* x, const NodeView&) { return std::pow(x[0], x[1]); }};
 
 // At a tie the gradient goes to both in halves, so that max(a, a) has the gradient of a.
@@ -130,8 +134,9 @@ inline constexpr Op atan2{
     }}},
     .colour = Colour::kBlack, .samples = kPairs,
     .exact = [](const double* x, const NodeView&) { return std::atan2(x[0], x[1]); }};
+// clang-format on
 
-inline constexpr const Op* kArithmetic[] = {&add, &sub,     &mul,     &div,  &floor_div,
+inline constexpr const Op* kArithmetic[] = {&add, &sub, &mul,     &div,     &floor_div,
                                             &mod, &pow, &maximum, &minimum, &atan2};
 
 }  // namespace plait::ops

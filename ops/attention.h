@@ -22,6 +22,8 @@ std::vector<Tensor> decompose_attention(DecomposeCtx& c);
 Grads attention_from_operands(GradCtx& g);
 Grads attention_from_probabilities(GradCtx& g);
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op attention{
     .name = "attention", .inputs = {"q", "k", "v", "mask?"}, .dtypes = kFloats,
     .attrs = &ir::kSchema<Attention>, .infer = infer_attention,
@@ -39,6 +41,7 @@ inline constexpr Op attention{
                "f32[0,1,2,3], f32[0,1,2,3], f32[0,1,2,3]",
     .doc = "softmax(q.k scale + mask) v; a bool mask is true where a key is seen, another is "
            "added; NaN for a query that sees no key"};
+// clang-format on
 
 inline constexpr const Op* kAttention[] = {&attention};
 

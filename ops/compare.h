@@ -17,6 +17,8 @@ inline constexpr std::string_view kLogicPairs =
     "bool[9], bool[9]; bool[2,1,4], bool[3,1]; bool[0], bool[0]; i64[9]{-99..99}, i64[9]{-99..99}; "
     "u8[3,5]{0..256}, u8[5]{0..256}";
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op equal{
     .name = "equal", .inputs = {"a", "b"}, .traits = kElementwise, .infer = predicate,
     .scalar = [](In x) { return eq(x[0], x[1]); },
@@ -243,9 +245,11 @@ inline constexpr Op cast{
       return exact_cast(x[0], node.in(0).dtype, node.out().dtype);
     },
     .doc = "to a float the nearest; float to integer towards zero and saturated; integers wrap"};
+// clang-format on
 
-inline constexpr const Op* kCompare[] = {
-    &equal, &not_equal, &less, &less_equal, &greater, &greater_equal, &logical_and, &logical_or,
-    &logical_xor, &logical_not, &is_nan, &is_inf, &is_finite, &where, &clip, &cast};
+inline constexpr const Op* kCompare[] = {&equal,       &not_equal,     &less,        &less_equal,
+                                         &greater,     &greater_equal, &logical_and, &logical_or,
+                                         &logical_xor, &logical_not,   &is_nan,      &is_inf,
+                                         &is_finite,   &where,         &clip,        &cast};
 
 }  // namespace plait::ops

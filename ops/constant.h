@@ -12,6 +12,8 @@ struct Constant {
   static constexpr auto fields() { return std::tuple{ir::Field{"value", &Constant::value}}; }
 };
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op constant{
     .name = "constant", .attrs = &ir::kSchema<Constant>,
     .infer = [](const NodeView& v) -> std::vector<ir::Type> {
@@ -53,6 +55,7 @@ inline constexpr Op iota{
     .colour = Colour::kClear,
     .samples = "| shape=[5]; | shape=[3,4], axis=0, dtype=f32; | shape=[2,3], axis=1, dtype=i32",
     .doc = "0, 1, 2... along an axis"};
+// clang-format on
 
 inline constexpr const Op* kConstants[] = {&constant, &iota};
 

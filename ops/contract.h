@@ -17,9 +17,7 @@ struct Matmul {
 struct Einsum {
   std::string equation;  // `bij,bjk->bik`; without the arrow: every index that stands once, sorted
   bool operator==(const Einsum&) const = default;
-  static constexpr auto fields() {
-    return std::tuple{ir::Field{"equation", &Einsum::equation}};
-  }
+  static constexpr auto fields() { return std::tuple{ir::Field{"equation", &Einsum::equation}}; }
 };
 
 std::vector<ir::Type> infer_matmul(const NodeView& v);
@@ -32,6 +30,8 @@ Grads grad_matmul(GradCtx& g);
 Grads grad_linear(GradCtx& g);
 Grads grad_einsum(GradCtx& g);
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op matmul{
     .name = "matmul", .inputs = {"a", "b"}, .dtypes = kNumbers, .attrs = &ir::kSchema<Matmul>,
     .infer = infer_matmul, .nest = nest_matmul, .grads = {{"a,b", grad_matmul}},
@@ -73,6 +73,7 @@ inline constexpr Op einsum{
                "f32[2,0], f32[0,3] | equation=\"ij,jk->ik\"; "
                "f32[2,3] | equation=\"ij->ij\"; i64[2,3], i64[3] | equation=\"ij,j->i\"",
     .doc = "sum of products by named indices, two operands at a time from the left"};
+// clang-format on
 
 inline constexpr const Op* kContract[] = {&matmul, &linear, &einsum};
 

@@ -181,9 +181,9 @@ loop::Nest nest_conv2d(const NodeView& v) {
   const Dim i = add_index(nest, "i", c.w.h, true), j = add_index(nest, "j", c.w.w, true);
   const Dim k = add_index(nest, "c", c.w.c, true);
   const Dim row = c.windows.h.source(at.h, i), column = c.windows.w.source(at.w, j);
-  const loop::Expr x = add_load(
-      nest, {0, laid_out({at.n, c.x_channel(at.c, k), row, column}, c.nhwc),
-             joined(c.windows.h.inside(row, c.x.h), c.windows.w.inside(column, c.x.w))});
+  const loop::Expr x =
+      add_load(nest, {0, laid_out({at.n, c.x_channel(at.c, k), row, column}, c.nhwc),
+                      joined(c.windows.h.inside(row, c.x.h), c.windows.w.inside(column, c.x.w))});
   const loop::Expr w = add_load(nest, {1, laid_out({at.c, k, i, j}, c.nhwc)});
   nest.body = x * w;
   nest.reduce = loop::Reduce::kSum;
@@ -202,9 +202,9 @@ loop::Nest nest_conv2d_weight_grad(const NodeView& v) {
   const Dim n = add_index(nest, "n", c.y.n, true);
   const Dim h = add_index(nest, "h", c.y.h, true), w = add_index(nest, "w", c.y.w, true);
   const Dim row = c.windows.h.source(h, at.h), column = c.windows.w.source(w, at.w);
-  const loop::Expr x = add_load(
-      nest, {0, laid_out({n, c.x_channel(at.n, at.c), row, column}, c.nhwc),
-             joined(c.windows.h.inside(row, c.x.h), c.windows.w.inside(column, c.x.w))});
+  const loop::Expr x =
+      add_load(nest, {0, laid_out({n, c.x_channel(at.n, at.c), row, column}, c.nhwc),
+                      joined(c.windows.h.inside(row, c.x.h), c.windows.w.inside(column, c.x.w))});
   const loop::Expr y = add_load(nest, {1, laid_out({n, at.n, h, w}, c.nhwc)});
   nest.body = x * y;
   nest.reduce = loop::Reduce::kSum;

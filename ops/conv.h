@@ -63,6 +63,8 @@ Grads grad_conv_transpose2d(GradCtx& g);
 /// reverses takes. The nest has points of its own at the borders.
 Dim scatter_operations(const NodeView& v);
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op conv2d{
     .name = "conv2d", .inputs = {"x", "w", "bias?"}, .dtypes = kFloats,
     .attrs = &ir::kSchema<Conv2d>, .infer = infer_conv2d, .nest = nest_conv2d,
@@ -120,6 +122,7 @@ inline constexpr Op conv_transpose2d{
                "f32[1,2,3,4], f32[4,3,2,1], f32[2] | stride=[3,2], dilation=[2,1], groups=2, "
                "output_padding=[2,1], layout=\"NHWC\"",
     .doc = "the map of conv2d_input_grad as a layer: weights are [CI, CO/groups, KH, KW]"};
+// clang-format on
 
 inline constexpr const Op* kConv[] = {&conv2d, &conv2d_input_grad, &conv2d_weight_grad,
                                       &conv_transpose2d};

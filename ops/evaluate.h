@@ -9,7 +9,8 @@
 
 namespace plait {
 
-/// All sizes must be numbers. Inputs are null where an operand is left out. RunError names the node.
+/// All sizes must be numbers. Inputs are null where an operand is left out. RunErrors name the
+/// node.
 std::vector<Array> evaluate(const NodeView& node, const std::vector<const Array*>& inputs);
 
 }  // namespace plait

@@ -52,6 +52,8 @@ Grads grad_scatter_columns(GradCtx& g);
 
 inline Dim one_per_update(const NodeView& v) { return v.in(2).elements(); }
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op gather{
     .name = "gather", .inputs = {"x", "indices"}, .attrs = &ir::kSchema<GatherAxis>,
     .infer = infer_gather, .nest = nest_gather, .grads = {{"indices", grad_gather}},
@@ -123,9 +125,10 @@ inline constexpr Op scatter_columns{
     .samples = "f32[2,3,4], i64[2,4] | depth=5; f32[1,1,7], i32[1,7] | depth=6; "
                "f32[2,2,0], i64[2,0] | depth=5; i64[2,2,3], i64[2,3] | depth=5",
     .doc = "y[b,t,v] = sum of c[b,t,j] over the j with ids[b,j] = v"};
+// clang-format on
 
-inline constexpr const Op* kIndex[] = {&gather,      &embedding,         &take_along,
-                                       &scatter_add, &scatter_add_along, &one_hot,
+inline constexpr const Op* kIndex[] = {&gather,         &embedding,         &take_along,
+                                       &scatter_add,    &scatter_add_along, &one_hot,
                                        &gather_columns, &scatter_columns};
 
 }  // namespace plait::ops

@@ -35,22 +35,20 @@ void same_dtype(const NodeView& v, int i, int j) {
 
 void want_rank(const NodeView& v, int i, int rank) {
   if (v.in(i).rank() != rank) {
-    v.fail("operand ", operand_name(v, i), " must have rank ", rank,
-           ": ", v.operand_text());
+    v.fail("operand ", operand_name(v, i), " must have rank ", rank, ": ", v.operand_text());
   }
 }
 
 void want_shape(const NodeView& v, int i, const Shape& shape, std::string_view what) {
   if (!(v.in(i).shape == shape)) {
-    v.fail("operand ", operand_name(v, i), " must be ",
-           shape_text(shape), " (", what, "): ", v.operand_text());
+    v.fail("operand ", operand_name(v, i), " must be ", shape_text(shape), " (", what,
+           "): ", v.operand_text());
   }
 }
 
 void want_dtype(const NodeView& v, int i, DTypeSet set, std::string_view what) {
   if (!set.has(v.in(i).dtype)) {
-    v.fail("operand ", operand_name(v, i), " must be ", what, ": ",
-           v.operand_text());
+    v.fail("operand ", operand_name(v, i), " must be ", what, ": ", v.operand_text());
   }
 }
 
@@ -67,9 +65,7 @@ std::vector<ir::Type> predicate(const NodeView& v) {
   return {{DType::boolean, elementwise(v)[0].shape}};
 }
 
-std::vector<ir::Type> same_as_input(const NodeView& v) {
-  return {{v.in(0).dtype, v.in(0).shape}};
-}
+std::vector<ir::Type> same_as_input(const NodeView& v) { return {{v.in(0).dtype, v.in(0).shape}}; }
 
 std::int64_t axis_of(const NodeView& v, std::int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) {

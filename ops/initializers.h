@@ -40,7 +40,7 @@ struct Uniform {
     return std::tuple{ir::Field{"lo", &Uniform::lo}, ir::Field{"hi", &Uniform::hi}};
   }
 };
-/// Glorot: std = gain * sqrt(2 / (fan_in + fan_out)); fans as PyTorch counts them for (out, in, ...).
+/// Glorot: std = gain * sqrt(2 / (fan_in + fan_out)); fans as PyTorch counts them.
 struct Xavier {
   static constexpr std::string_view kKind = "xavier";
   double gain = 1;
@@ -75,7 +75,8 @@ struct Power {
   bool operator==(const Power&) const = default;
   static constexpr auto fields() {
     return std::tuple{ir::Field{"offset", &Power::offset}, ir::Field{"scale", &Power::scale},
-                      ir::Field{"divisor", &Power::divisor}, ir::Field{"exponent", &Power::exponent}};
+                      ir::Field{"divisor", &Power::divisor},
+                      ir::Field{"exponent", &Power::exponent}};
   }
 };
 /// values[i mod count] for element i.

@@ -7,10 +7,10 @@
 namespace plait::ops {
 
 struct CrossEntropy {
-  std::int64_t axis = -1;           // of the classes
-  std::int64_t ignore_index = -100; // targets of this value do not count
-  double label_smoothing = 0;       // spread evenly over all classes
-  std::string reduction = "mean";   // over targets that count; or "sum", "none"
+  std::int64_t axis = -1;            // of the classes
+  std::int64_t ignore_index = -100;  // targets of this value do not count
+  double label_smoothing = 0;        // spread evenly over all classes
+  std::string reduction = "mean";    // over targets that count; or "sum", "none"
   bool operator==(const CrossEntropy&) const = default;
   static constexpr auto fields() {
     return std::tuple{ir::Field{"axis", &CrossEntropy::axis},
@@ -22,9 +22,7 @@ struct CrossEntropy {
 struct MseLoss {
   std::string reduction = "mean";
   bool operator==(const MseLoss&) const = default;
-  static constexpr auto fields() {
-    return std::tuple{ir::Field{"reduction", &MseLoss::reduction}};
-  }
+  static constexpr auto fields() { return std::tuple{ir::Field{"reduction", &MseLoss::reduction}}; }
 };
 
 std::vector<ir::Type> infer_cross_entropy(const NodeView& v);
@@ -35,6 +33,8 @@ std::vector<ir::Type> infer_mse_loss(const NodeView& v);
 std::vector<Tensor> decompose_mse_loss(DecomposeCtx& c);
 Grads grad_mse_loss(GradCtx& g);
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op cross_entropy{
     .name = "cross_entropy", .inputs = {"logits", "targets"}, .dtypes = kFloats,
     .attrs = &ir::kSchema<CrossEntropy>, .infer = infer_cross_entropy,
@@ -61,6 +61,7 @@ inline constexpr Op mse_loss{
                "f32[2,3], f32[2,3] | reduction=\"none\"; f32[], f32[]; "
                "f32[0], f32[0] | reduction=\"sum\"",
     .doc = "the squared difference"};
+// clang-format on
 
 inline constexpr const Op* kLoss[] = {&cross_entropy, &mse_loss};
 

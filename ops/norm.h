@@ -64,6 +64,8 @@ Grads batch_norm_from_statistics(GradCtx& g);
 Grads batch_norm_from_x(GradCtx& g);
 Grads grad_batch_norm_inference(GradCtx& g);
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op layer_norm{
     .name = "layer_norm", .inputs = {"x", "weight?", "bias?"}, .dtypes = kFloats,
     .attrs = &ir::kSchema<LayerNorm>, .infer = infer_layer_norm,
@@ -122,6 +124,7 @@ inline constexpr Op batch_norm_inference{
                "f32[5,3], f32[3], f32[3], f32[3], f32[3]{0.3..2}; "
                "f32[0,3], f32[3], f32[3], f32[3], f32[3]{0.3..2}",
     .doc = "batch normalisation by given statistics"};
+// clang-format on
 
 inline constexpr const Op* kNorm[] = {&layer_norm, &rms_norm, &group_norm, &batch_norm,
                                       &batch_norm_inference};

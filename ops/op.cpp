@@ -64,6 +64,7 @@ Tensor GradCtx::dy(int i) {
 
 Tensor GradCtx::save(std::string_view name, Tensor value) {
   saved_.insert(std::string(name));
+  reads_ = saved_;
   return value;
 }
 

@@ -92,8 +92,13 @@ class GradCtx {
   GradCtx(Builder& builder, const NodeView& view, std::vector<Tensor> inputs,
           std::vector<Tensor> outputs, std::vector<Tensor> cotangents, std::vector<bool> wanted,
           bool wide)
-      : b(builder), node(view), inputs_(std::move(inputs)), outputs_(std::move(outputs)),
-        cotangents_(std::move(cotangents)), wanted_(std::move(wanted)), wide_(wide) {}
+      : b(builder),
+        node(view),
+        inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)),
+        cotangents_(std::move(cotangents)),
+        wanted_(std::move(wanted)),
+        wide_(wide) {}
 
   Builder& b;
   const NodeView& node;
@@ -109,11 +114,12 @@ class GradCtx {
   A as() const {
     return node.as<A>();
   }
-  /// A value computed beside the forward node and kept for the backward (a mask, an argmax).
+  /// A value computed beside the forward node and kept for the backward (a mask, an argmax). What
+  /// was read so far is taken to be what it is made from.
   Tensor save(std::string_view name, Tensor value);
 
-  /// What the rule took from the forward: saved values alone where it saved any by name.
-  const std::set<std::string>& reads() const { return saved_.empty() ? reads_ : saved_; }
+  /// What the rule keeps from the forward: what it saved by name and what it read afterwards.
+  const std::set<std::string>& reads() const { return reads_; }
 
  private:
   std::vector<Tensor> inputs_, outputs_, cotangents_;
@@ -148,7 +154,9 @@ struct DecomposeCtx {
   Builder& b;
   const NodeView& node;
   std::vector<Tensor> inputs;
-  bool has(int i) const { return i < static_cast<int>(inputs.size()) && inputs[static_cast<std::size_t>(i)]; }
+  bool has(int i) const {
+    return i < static_cast<int>(inputs.size()) && inputs[static_cast<std::size_t>(i)];
+  }
   Tensor in(int i = 0) const { return inputs[static_cast<std::size_t>(i)]; }
   template <ir::AttrStruct A>
   A as() const {
@@ -158,7 +166,7 @@ struct DecomposeCtx {
 
 struct Op {
   std::string_view name;
-  FixedList<std::string_view, 12> inputs{};  // `bias?` may be left out; a last `xs...` repeats
+  FixedList<std::string_view, 12> inputs{};     // `bias?` may be left out; a last `xs...` repeats
   FixedList<std::string_view, 8> outputs{"y"};  // a last `ys...` repeats
   DTypeSet dtypes = kAnyDType;                  // of the first operand, or of the result if none
   unsigned traits = kPlain;
@@ -166,19 +174,19 @@ struct Op {
   std::vector<ir::Type> (*infer)(const NodeView&) = nullptr;
 
   // What it computes: exactly one of these.
-  loop::Expr (*scalar)(In) = nullptr;                       // elementwise formula
-  loop::Nest (*nest)(const NodeView&) = nullptr;            // index map, body and reduction
+  loop::Expr (*scalar)(In) = nullptr;             // elementwise formula
+  loop::Nest (*nest)(const NodeView&) = nullptr;  // index map, body and reduction
   // Smaller ops. Halves are widened before and the results rounded after, here and for `grads`.
   std::vector<Tensor> (*decompose)(DecomposeCtx&) = nullptr;
-  void (*eval)(EvalCtx&) = nullptr;                         // neither: written out
+  void (*eval)(EvalCtx&) = nullptr;  // neither: written out
 
   FixedList<GradRule, 3> grads{};  // the first is the default; empty: no gradient
   Colour colour = Colour::kBlack;
   // For eval ops, and where counting the nest's points would be wrong; others are counted.
   Dim (*operations)(const NodeView&) = nullptr;
-  std::string_view samples{};                    // see ops/samples.h
+  std::string_view samples{};                                        // see ops/samples.h
   double (*exact)(const double* x, const NodeView& node) = nullptr;  // elementwise, independently
-  std::string_view doc{};                        // one line for people
+  std::string_view doc{};                                            // one line for people
 
   // Calling an op appends a node to the graph of its operands.
   template <ir::AttrStruct A = ir::NoAttrs>

@@ -87,6 +87,8 @@ std::vector<Tensor> decompose_global_max_pool2d(DecomposeCtx& c);
 Dim max_unpool2d_operations(const NodeView& v);
 Dim avg_pool2d_grad_operations(const NodeView& v);
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op max_pool2d{
     .name = "max_pool2d", .inputs = {"x"}, .dtypes = kFloats, .attrs = &ir::kSchema<MaxPool2d>,
     .infer = infer_max_pool2d, .nest = nest_max_pool2d,
@@ -187,9 +189,10 @@ inline constexpr Op global_max_pool2d{
     .decompose = decompose_global_max_pool2d, .grads = {{"x,y", grad_global_max_pool2d}},
     .colour = Colour::kClear, .samples = kImages,
     .doc = "height and width become 1; equal maxima share the gradient"};
+// clang-format on
 
-inline constexpr const Op* kPool[] = {&max_pool2d,      &max_pool2d_arg,    &max_pool2d_take,
-                                      &max_unpool2d,    &avg_pool2d,        &avg_pool2d_grad,
+inline constexpr const Op* kPool[] = {&max_pool2d,        &max_pool2d_arg,   &max_pool2d_take,
+                                      &max_unpool2d,      &avg_pool2d,       &avg_pool2d_grad,
                                       &global_avg_pool2d, &global_max_pool2d};
 
 }  // namespace plait::ops

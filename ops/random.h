@@ -65,6 +65,8 @@ Grads dropout_from_mask(GradCtx& g);
 /// One per number drawn.
 inline Dim drawn(const NodeView& v) { return v.out().elements(); }
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op uniform{
     .name = "uniform", .inputs = {"key"}, .dtypes = dtype_set(DType::i64), .traits = kRandom,
     .attrs = &ir::kSchema<Uniform>, .infer = infer_uniform, .eval = eval_uniform,
@@ -102,6 +104,7 @@ inline constexpr Op dropout{
     .samples = "f32[20], i64[2]{0..1000}; f32[3,5], i64[2]{0..1000} | p=0.2, stream=5; "
                "f32[4], i64[2]{0..1000} | p=0.0; f32[4], i64[2]{0..1000} | p=1.0; f32[0], i64[2]",
     .doc = "0 with probability p, else x / (1 - p)"};
+// clang-format on
 
 inline constexpr const Op* kRandom[] = {&uniform, &normal, &bernoulli, &dropout};
 

@@ -25,6 +25,8 @@ std::vector<Tensor> decompose_logsumexp(DecomposeCtx& c);
 Grads grad_logsumexp(GradCtx& g);
 Grads grad_logsumexp_anew(GradCtx& g);
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op sum{
     .name = "sum", .inputs = {"x"}, .dtypes = kNumbers, .attrs = &ir::kSchema<Reduction>,
     .infer = infer_reduction,
@@ -106,6 +108,7 @@ inline constexpr Op logsumexp{
                "f32[2,3,4] | axes=[0,2]; f32[2,1,3] | axes=[1]; f32[]; f32[0,3] | axes=[1]; "
                "f32[2,4]{1000..1004} | axes=[1]",
     .doc = "log of the sum of exponentials; never overflows, -inf where all are"};
+// clang-format on
 
 inline constexpr const Op* kReduce[] = {&sum, &mean, &max, &min, &prod, &any, &all, &logsumexp};
 

@@ -21,6 +21,8 @@ loop::Nest nest_resize_nearest_grad(const NodeView& v);
 Grads grad_resize_nearest(GradCtx& g);
 Grads grad_resize_nearest_grad(GradCtx& g);
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op resize_nearest{
     .name = "resize_nearest", .inputs = {"x"}, .attrs = &ir::kSchema<Resize>,
     .infer = infer_resize, .nest = nest_resize_nearest, .grads = {{"", grad_resize_nearest}},
@@ -39,6 +41,7 @@ inline constexpr Op resize_nearest_grad{
                "f32[1,1,4,11] | size=[6,5]; f32[1,2,3,2] | size=[1,1]; "
                "f32[1,5,2,2] | size=[3,4], layout=\"NHWC\"",
     .doc = "the gradient of resize_nearest with respect to x, an image of size `size`"};
+// clang-format on
 
 inline constexpr const Op* kResize[] = {&resize_nearest, &resize_nearest_grad};
 

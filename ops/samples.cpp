@@ -53,7 +53,8 @@ SampleOperand parse_operand(const Op& op, std::string_view text) {
 
 /// Attributes are read by the graph parser, on a text of one opaque node.
 ir::Attrs parse_attrs(const std::string& text) {
-  const ir::Graph g = ir::parse_graph("graph g() {\n  %y = opaque \"x\"(" + text + ") : f32[]\n}\n");
+  const ir::Graph g =
+      ir::parse_graph("graph g() {\n  %y = opaque \"x\"(" + text + ") : f32[]\n}\n");
   return g.nodes[0].attrs;
 }
 

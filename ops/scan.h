@@ -50,6 +50,8 @@ Grads grad_linear_scan_anew(GradCtx& g);
 
 inline Dim one_per_element(const NodeView& v) { return v.in(0).elements(); }
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op cumsum{
     .name = "cumsum", .inputs = {"x"}, .dtypes = kNumbers, .attrs = &ir::kSchema<Cumulative>,
     .infer = infer_cumulative, .eval = eval_cumsum, .grads = {{"", grad_cumsum}},
@@ -94,6 +96,7 @@ inline constexpr Op argmin{
     .infer = infer_where_extremum, .eval = eval_argmin,
     .colour = Colour::kClear, .operations = one_per_element, .samples = argmax.samples,
     .doc = "index of the first minimal element; NaN counts as minimal"};
+// clang-format on
 
 inline constexpr const Op* kScan[] = {&cumsum, &cumprod, &linear_scan, &argmax, &argmin};
 

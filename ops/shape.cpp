@@ -86,7 +86,8 @@ std::vector<ir::Type> infer_reshape(const NodeView& v) {
     }
   }
   if (free_axis >= 0) {
-    if (known.lo() <= 0) v.fail("-1 beside a size that may be 0 has no one value: ", shape_text(shape));
+    if (known.lo() <= 0)
+      v.fail("-1 beside a size that may be 0 has no one value: ", shape_text(shape));
     const Dim rest = plait::floordiv(count, known);
     if (!(rest * known == count)) {
       v.fail(v.operand_text(), " does not divide into ", shape_text(shape));
@@ -212,8 +213,8 @@ loop::Nest nest_reshape(const NodeView& v) {
     Dim in_product = i < from.size() ? from[i_end++] : Dim(1);
     Dim out_product = o < to.size() ? to[o_end++] : Dim(1);
     while (!(in_product == out_product) && (i_end < from.size() || o_end < to.size())) {
-      const bool grow_in = i_end < from.size() &&
-                           (o_end >= to.size() || in_product.hi() <= out_product.hi());
+      const bool grow_in =
+          i_end < from.size() && (o_end >= to.size() || in_product.hi() <= out_product.hi());
       if (grow_in) {
         in_product = in_product * from[i_end++];
       } else {
@@ -392,7 +393,8 @@ Grads grad_concat(GradCtx& g) {
 
 Grads grad_split(GradCtx& g) {
   std::vector<Operand> pieces;
-  for (std::size_t i = 0; i < g.node.outputs.size(); ++i) pieces.push_back(g.dy(static_cast<int>(i)));
+  for (std::size_t i = 0; i < g.node.outputs.size(); ++i)
+    pieces.push_back(g.dy(static_cast<int>(i)));
   return {concat.all(pieces, Axis{g.as<Split>().axis})[0]};
 }
 

@@ -75,12 +75,15 @@ Grads grad_transpose(GradCtx& g);
 
 inline Grads grad_reshape(GradCtx& g) { return {g.dy().reshape(g.type().shape)}; }
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op reshape{
     .name = "reshape", .inputs = {"x"}, .traits = kView, .attrs = &ir::kSchema<ShapeTo>,
     .infer = infer_reshape, .nest = nest_reshape, .grads = {{"", grad_reshape}},
     .colour = Colour::kClear,
     .samples = "f32[6] | shape=[2,3]; f32[2,3,4] | shape=[4,-1]; f32[3,4] | shape=[2,3,2]; "
-               "f32[1] | shape=[]; f32[0,3] | shape=[3,0]; i32[4] | shape=[2,2]; bool[2,1] | shape=[2]",
+               "f32[1] | shape=[]; f32[0,3] | shape=[3,0]; i32[4] | shape=[2,2]; "
+               "bool[2,1] | shape=[2]",
     .doc = "the same elements in row-major order; one size may be -1"};
 
 inline constexpr Op transpose{
@@ -95,7 +98,8 @@ inline constexpr Op broadcast_to{
     .infer = infer_broadcast, .nest = nest_broadcast,
     .grads = {{"", [](GradCtx& g) -> Grads { return {sum_to(g.dy(), g.type().shape)}; }}},
     .colour = Colour::kClear,
-    .samples = "f32[3] | shape=[2,3]; f32[2,1] | shape=[4,2,3]; f32[] | shape=[5]; bool[1] | shape=[2]"};
+    .samples = "f32[3] | shape=[2,3]; f32[2,1] | shape=[4,2,3]; f32[] | shape=[5]; "
+               "bool[1] | shape=[2]"};
 
 inline constexpr Op squeeze{
     .name = "squeeze", .inputs = {"x"}, .traits = kView, .attrs = &ir::kSchema<Axes>,
@@ -116,7 +120,8 @@ inline constexpr Op slice{
     .infer = infer_slice, .nest = nest_slice, .grads = {{"", grad_slice}},
     .colour = Colour::kClear,
     .samples = "f32[7] | axes=[0], starts=[1], stops=[6], steps=[2]; "
-               "f32[4,5] | axes=[1,0], starts=[-3,1], stops=[100,3]; f32[5] | axes=[0], starts=[2], stops=[2]; "
+               "f32[4,5] | axes=[1,0], starts=[-3,1], stops=[100,3]; "
+               "f32[5] | axes=[0], starts=[2], stops=[2]; "
                "i64[6] | axes=[0], starts=[0], stops=[6], steps=[4]"};
 
 inline constexpr Op pad{
@@ -153,7 +158,8 @@ inline constexpr Op split{
     .name = "split", .inputs = {"x"}, .outputs = {"ys..."}, .traits = kView,
     .attrs = &ir::kSchema<Split>, .infer = infer_split, .decompose = decompose_split,
     .grads = {{"", grad_split}}, .colour = Colour::kClear,
-    .samples = "f32[6] | sizes=[1,2,3]; f32[2,4] | axis=1, sizes=[3,1]; i32[2,2] | axis=-1, sizes=[1,1]",
+    .samples = "f32[6] | sizes=[1,2,3]; f32[2,4] | axis=1, sizes=[3,1]; "
+               "i32[2,2] | axis=-1, sizes=[1,1]",
     .doc = "cuts an axis into pieces of the given sizes"};
 
 inline constexpr Op copy{
@@ -170,9 +176,10 @@ inline constexpr Op stop_gradient{
     .colour = Colour::kClear, .samples = "f32[3]; i64[2]",
     .exact = [](const double* x, const NodeView&) { return x[0]; },
     .doc = "the same value; no gradient flows back through it"};
+// clang-format on
 
-inline constexpr const Op* kShapes[] = {&reshape, &transpose, &broadcast_to, &squeeze,
-                                        &unsqueeze, &slice, &pad, &flip, &concat, &split,
-                                        &copy, &stop_gradient};
+inline constexpr const Op* kShapes[] = {&reshape,   &transpose, &broadcast_to, &squeeze,
+                                        &unsqueeze, &slice,     &pad,          &flip,
+                                        &concat,    &split,     &copy,         &stop_gradient};
 
 }  // namespace plait::ops

@@ -28,6 +28,8 @@ inline constexpr std::string_view kAlongAxis =
     "f32[7]; f32[3,5]; f32[2,3,4] | axis=1; f32[4,3] | axis=0; f32[2,1]; f32[0,3]; "
     "f32[3,4]{-80..80}";
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op softmax{
     .name = "softmax", .inputs = {"x"}, .dtypes = kFloats, .attrs = &ir::kSchema<Axis>,
     .infer = infer_along_axis,
@@ -59,6 +61,7 @@ inline constexpr Op log_softmax{
     }}},
     .colour = Colour::kGray, .samples = kAlongAxis,
     .doc = "log of softmax; NaN where a row is all -inf"};
+// clang-format on
 
 inline constexpr const Op* kSoftmax[] = {&softmax, &log_softmax};
 

@@ -73,9 +73,9 @@ Windows windows_of(const NodeView& v, const Dim& kh, const Dim& kw, const Sizes&
            shape_text(padding));
   }
   const bool two = padding.size() == 2;
-  return {{kh, stride[0], padding[0], two ? padding[0] : padding[1], dilation[0]},
-          {kw, stride[1], two ? padding[1] : padding[2], two ? padding[1] : padding[3],
-           dilation[1]}};
+  return {
+      {kh, stride[0], padding[0], two ? padding[0] : padding[1], dilation[0]},
+      {kw, stride[1], two ? padding[1] : padding[2], two ? padding[1] : padding[3], dilation[1]}};
 }
 
 Image slide(const NodeView& v, const Windows& windows, Image image) {
@@ -106,9 +106,9 @@ Readers readers_of(loop::Nest& nest, const std::string& name, const Window& wind
   const Dim t = add_index(nest, name, plait::ceildiv(window.taps, cycle), true);
   Readers r;
   r.tap = first + t * Dim(cycle);
-  const Dim first_by = pace == 1 ? plait::floordiv(padded, window.stride)
-                                 : plait::floordiv(padded - first * Dim(window.dilation),
-                                                   window.stride);
+  const Dim first_by = pace == 1
+                           ? plait::floordiv(padded, window.stride)
+                           : plait::floordiv(padded - first * Dim(window.dilation), window.stride);
   r.by = first_by - t * Dim(pace);
   if (!plait::mod(window.taps, cycle).is(0)) r.tap_exists = {{r.tap, 0, window.taps}};
   if (g > 1) r.by_exists.push_back({plait::mod(padded, g), 0, 1});

@@ -48,8 +48,9 @@ void check_operands(const NodeView& view) {
       !view.op.inputs.empty() && view.op.inputs[view.op.inputs.size() - 1].ends_with("...");
   const int most = repeats ? view.count() : view.op.inputs.size();
   if (view.count() < needed || view.count() > most) {
-    const std::string takes = repeats ? str("at least ", needed)
-                              : needed == most ? str(needed) : str(needed, " to ", most);
+    const std::string takes = repeats          ? str("at least ", needed)
+                              : needed == most ? str(needed)
+                                               : str(needed, " to ", most);
     view.fail("takes ", takes, " operands, given ", view.count());
   }
   for (int i = 0; i < std::min(view.count(), view.op.inputs.size()); ++i) {

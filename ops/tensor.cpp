@@ -21,9 +21,7 @@ const Dim& Tensor::dim(int axis) const {
   return shape()[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
 }
 
-Tensor Tensor::cast(DType dtype, Where w) const {
-  return ops::cast(at(w), ops::Cast{dtype});
-}
+Tensor Tensor::cast(DType dtype, Where w) const { return ops::cast(at(w), ops::Cast{dtype}); }
 Tensor Tensor::reshape(Shape shape, Where w) const {
   return ops::reshape(at(w), ops::ShapeTo{std::move(shape)});
 }

@@ -22,7 +22,8 @@ struct Operand;
 struct Where {
   const char* file;
   int line;
-  Where(const char* file = __builtin_FILE(), int line = __builtin_LINE()) : file(file), line(line) {}
+  Where(const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : file(file), line(line) {}
 };
 
 class Tensor {

@@ -20,6 +20,8 @@ inline constexpr std::string_view kOffSteps =
 /// For what is constant between its steps.
 inline Grads zero_slope(GradCtx&) { return {Tensor()}; }
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op neg{
     .name = "neg", .inputs = {"x"}, .dtypes = kNumbers, .traits = kElementwise,
     .infer = same_as_input,
@@ -237,9 +239,11 @@ inline constexpr Op trunc{
     .grads = {{"", zero_slope}}, .samples = kOffSteps,
     .exact = [](const double* x, const NodeView&) { return std::trunc(x[0]); },
     .doc = "towards zero"};
+// clang-format on
 
-inline constexpr const Op* kUnary[] = {
-    &neg, &sign, &abs, &square, &exp, &expm1, &log, &log1p, &log2, &rsqrt, &sqrt, &reciprocal, &cos,
-    &sin, &tan, &asin, &acos, &atan, &sinh, &cosh, &erf, &floor, &ceil, &round, &trunc};
+inline constexpr const Op* kUnary[] = {&neg,   &sign, &abs,   &square, &exp,        &expm1, &log,
+                                       &log1p, &log2, &rsqrt, &sqrt,   &reciprocal, &cos,   &sin,
+                                       &tan,   &asin, &acos,  &atan,   &sinh,       &cosh,  &erf,
+                                       &floor, &ceil, &round, &trunc};
 
 }  // namespace plait::ops

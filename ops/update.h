@@ -38,6 +38,8 @@ std::vector<ir::Type> infer_adam_update(const NodeView& v);
 std::vector<Tensor> decompose_sgd_update(DecomposeCtx& c);
 std::vector<Tensor> decompose_adam_update(DecomposeCtx& c);
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op sgd_update{
     .name = "sgd_update", .inputs = {"w", "g", "lr", "m?"}, .outputs = {"next_w", "next_m..."},
     .dtypes = kFloats, .attrs = &ir::kSchema<SgdUpdate>, .infer = infer_sgd_update,
@@ -64,6 +66,7 @@ inline constexpr Op adam_update{
                "f32[4], f32[4], f32[]{0.01..0.1}, f32[4], f32[4]{0.1..2}, i64[]{1..3} | beta1=0.0; "
                "f32[0], f32[0], f32[]{0.01..0.1}, f32[0], f32[0], i64[]{1..2}",
     .doc = "Adam with bias correction, AdamW when decoupled; step counts from 1"};
+// clang-format on
 
 inline constexpr const Op* kUpdate[] = {&sgd_update, &adam_update};
 

@@ -20,6 +20,8 @@ inline Dim wkv_operations(const NodeView& v) { return v.in(0).elements() * Dim(2
 /// update and 19 through y.
 inline Dim wkv_backward_operations(const NodeView& v) { return v.in(0).elements() * Dim(66); }
 
+// Entries are laid out by hand.
+// clang-format off
 inline constexpr Op wkv{
     .name = "wkv", .inputs = {"k", "v", "w", "u", "a0?", "b0?", "o0?"},
     .outputs = {"y", "a", "b", "o"}, .dtypes = kFloats,
@@ -48,6 +50,7 @@ inline constexpr Op wkv_backward{
                "f32[2,0,3], f32[2,0,3], f32[3], f32[3], _, _, _, f32[2,0,3], f32[2,3], _, f32[2,3]",
     .doc = "the gradients of wkv's operands from those of its results, absent ones being 0; has no "
            "gradient itself"};
+// clang-format on
 
 inline constexpr const Op* kWkv[] = {&wkv, &wkv_backward};
 

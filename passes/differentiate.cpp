@@ -16,7 +16,8 @@ std::vector<bool> dependents(const ir::Graph& graph, const std::vector<Tensor>& 
   for (const Tensor& t : wrt) depends[static_cast<std::size_t>(t.id())] = true;
   for (const ir::Node& node : graph.nodes) {
     bool reached = false;
-    for (ValueId id : node.inputs) reached |= id != ir::kNone && depends[static_cast<std::size_t>(id)];
+    for (ValueId id : node.inputs)
+      reached |= id != ir::kNone && depends[static_cast<std::size_t>(id)];
     for (ValueId id : node.outputs) {
       if (reached && is_float(graph.type(id).dtype)) depends[static_cast<std::size_t>(id)] = true;
     }
@@ -39,7 +40,9 @@ const GradRule& pick_rule(const Op& op, const DifferentiateOptions& options) {
 class Differentiator {
  public:
   Differentiator(Builder& b, const std::vector<Tensor>& wrt, const DifferentiateOptions& options)
-      : b_(b), options_(options), depends_(dependents(b.graph(), wrt)),
+      : b_(b),
+        options_(options),
+        depends_(dependents(b.graph(), wrt)),
         last_(static_cast<ir::NodeId>(b.graph().nodes.size()) - 1) {}
 
   void seed(const Tensor& y, const Tensor& cotangent) {
@@ -178,7 +181,8 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& ys, const std::vector<T
 std::vector<Tensor> grad(const Tensor& loss, const std::vector<Tensor>& wrt,
                          const DifferentiateOptions& options) {
   if (loss.rank() != 0 || !is_float(loss.dtype())) {
-    fail("only a float scalar has a gradient; the loss is ", loss.type(), ". Take its mean or sum?");
+    fail("only a float scalar has a gradient; the loss is ", loss.type(),
+         ". Take its mean or sum?");
   }
   return gradients({loss}, {loss.builder().constant(1, loss.dtype())}, wrt, options);
 }

@@ -5,12 +5,12 @@
 #include <chrono>
 
 #include "base/text.h"
+#include "ops/verify.h"
 #include "passes/cse.h"
 #include "passes/dead.h"
 #include "passes/differentiate.h"
 #include "passes/fold.h"
 #include "passes/simplify.h"
-#include "ops/verify.h"
 
 namespace plait {
 namespace {

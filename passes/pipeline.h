@@ -38,8 +38,8 @@ struct PassTiming {
 };
 
 struct PipelineOptions {
-  std::vector<std::string> requested;  // passes that run only on request
-  std::string stop_after;              // empty: run all
+  std::vector<std::string> requested;                             // passes that run only on request
+  std::string stop_after;                                         // empty: run all
   std::function<void(const Pass&, const ir::Graph&)> after_each;  // dumps
 };
 

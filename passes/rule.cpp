@@ -47,7 +47,7 @@ Replacement Match::only(int i) const {
 }
 
 Replacement Match::instead(const Op& o, std::vector<ir::ValueId> inputs, ir::Attrs attrs) const {
-  return ir::Node{std::string(o.name), std::move(inputs), {}, std::move(attrs),
+  return ir::Node{std::string(o.name), std::move(inputs), {},   std::move(attrs),
                   node.path,           node.source,       false};
 }
 

@@ -14,8 +14,9 @@ TEST(Backends, UnknownNameListsWhatThereIs) {
     make_backend("rfe");
     FAIL() << "made a backend that does not exist";
   } catch (const UserError& e) {
-    EXPECT_STREQ(e.what(),
-                 "there is no backend 'rfe' in this build; there are ref, null. Did you mean 'ref'?");
+    EXPECT_STREQ(
+        e.what(),
+        "there is no backend 'rfe' in this build; there are ref, null. Did you mean 'ref'?");
   }
 }
 

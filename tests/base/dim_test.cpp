@@ -142,7 +142,8 @@ TEST(Dim, Refusals) {
   EXPECT_EQ(test::message_of([] { Dim::symbol("x", 3, 2); }), "symbol x has an empty range [3, 2]");
   EXPECT_EQ(test::message_of([] { floordiv(b, a); }),
             "division of a size by a, which may be zero or negative");
-  EXPECT_EQ(test::message_of([] { mod(b, 0); }), "remainder of a size by 0, which may be zero or negative");
+  EXPECT_EQ(test::message_of([] { mod(b, 0); }),
+            "remainder of a size by 0, which may be zero or negative");
   EXPECT_EQ(test::message_of([] { static_cast<void>(Dim(kMax64) + 1); }),
             "size overflows 64 bits: 9223372036854775807 + 1");
   EXPECT_EQ(test::message_of([] { static_cast<void>(kMax64 * a * 2); }),
@@ -152,8 +153,10 @@ TEST(Dim, Refusals) {
 TEST(Dim, ParseRefusals) {
   EXPECT_EQ(test::message_of([] { parsed("4+*a"); }),
             "expected a number or a symbol in a size at column 3, found '*a'");
-  EXPECT_EQ(test::message_of([] { parsed("(a+1"); }), "expected ')' in a size at column 5, found ''");
-  EXPECT_EQ(test::message_of([] { parsed("min(a)"); }), "expected ',' in a size at column 6, found ')'");
+  EXPECT_EQ(test::message_of([] { parsed("(a+1"); }),
+            "expected ')' in a size at column 5, found ''");
+  EXPECT_EQ(test::message_of([] { parsed("min(a)"); }),
+            "expected ',' in a size at column 6, found ')'");
   EXPECT_EQ(test::message_of([] { parsed("c"); }), "unknown symbol c");
   EXPECT_EQ(test::message_of([] { parsed("9223372036854775808"); }),
             "the number '9223372036854775808' does not fit 64 bits");

@@ -87,10 +87,12 @@ TEST(Text, WholeNumbersAndReals) {
   EXPECT_EQ(parse_real("3", "lr"), 3.0);
   EXPECT_EQ(test::message_of([] { parse_integer("4x", "steps"); }),
             "steps must be a whole number, not '4x'");
-  EXPECT_EQ(test::message_of([] { parse_integer("", "steps"); }), "steps must be a whole number, not ''");
+  EXPECT_EQ(test::message_of([] { parse_integer("", "steps"); }),
+            "steps must be a whole number, not ''");
   EXPECT_EQ(test::message_of([] { parse_integer("9223372036854775808", "steps"); }),
             "steps must be a whole number, not '9223372036854775808'");
-  EXPECT_EQ(test::message_of([] { parse_real("1e-3 ", "lr"); }), "lr must be a number, not '1e-3 '");
+  EXPECT_EQ(test::message_of([] { parse_real("1e-3 ", "lr"); }),
+            "lr must be a number, not '1e-3 '");
 }
 
 TEST(Text, Table) {

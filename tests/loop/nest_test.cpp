@@ -23,9 +23,7 @@ TEST(Expr, CountsEachSharedOperationOnce) {
   EXPECT_EQ(text(select(x < 0.0, -x, x)), "select(lt(x0,0.0),neg(x0),x0)");
 }
 
-TEST(Expr, WrongNumberOfOperandsIsABug) {
-  EXPECT_THROW(Expr(ScalarOp::kAdd, {Expr(1.0)}), Bug);
-}
+TEST(Expr, WrongNumberOfOperandsIsABug) { EXPECT_THROW(Expr(ScalarOp::kAdd, {Expr(1.0)}), Bug); }
 
 TEST(Scalar, IntegersWrapAndDivideTowardsMinusInfinity) {
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();

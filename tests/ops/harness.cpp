@@ -167,11 +167,16 @@ double largest_error(const Array& a, const Array& b) {
 
 double tolerance(DType dtype) {
   switch (dtype) {
-    case DType::f64: return 1e-11;
-    case DType::f32: return 2e-6;            // 16 roundings of 2^-24 each, twice over
-    case DType::f16: return 0x1p-11 + 2e-6;  // half an ulp, then the f32 steps
-    case DType::bf16: return 0x1p-8 + 2e-6;
-    default: return 0;
+    case DType::f64:
+      return 1e-11;
+    case DType::f32:
+      return 2e-6;  // 16 roundings of 2^-24 each, twice over
+    case DType::f16:
+      return 0x1p-11 + 2e-6;  // half an ulp, then the f32 steps
+    case DType::bf16:
+      return 0x1p-8 + 2e-6;
+    default:
+      return 0;
   }
 }
 

@@ -39,12 +39,12 @@ double tolerance(DType dtype);
 /// f(x) = sum over float outputs of <c_k, y_k> for a sample, with fixed random cotangents c: its
 /// gradient by a rule, in f64.
 struct GradientCase {
-  ir::Graph forward;             // fetches: the scalar f
-  ir::Graph backward;            // fetches: gradient per differentiable feed
-  ir::Graph second;              // fetches: <d, gradients>, and their gradients; empty when none
-  std::vector<int> wrt;          // which feeds
-  std::set<std::string> reads;   // what the rule read
-  std::string no_second;         // why there is no gradient of the gradient
+  ir::Graph forward;            // fetches: the scalar f
+  ir::Graph backward;           // fetches: gradient per differentiable feed
+  ir::Graph second;             // fetches: <d, gradients>, and their gradients; empty when none
+  std::vector<int> wrt;         // which feeds
+  std::set<std::string> reads;  // what the rule read
+  std::string no_second;        // why there is no gradient of the gradient
 };
 
 /// Nothing when no float output depends on a float operand.

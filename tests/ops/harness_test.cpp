@@ -29,8 +29,8 @@ std::vector<const Array*> operands_of(const ir::Node& node, const std::vector<Ar
 TEST_P(EveryOp, EntryIsComplete) {
   EXPECT_FALSE(op().samples.empty()) << "an op without samples is not tested";
   EXPECT_NE(op().infer, nullptr);
-  const int ways = (op().scalar != nullptr) + (op().nest != nullptr) +
-                   (op().decompose != nullptr) + (op().eval != nullptr);
+  const int ways = (op().scalar != nullptr) + (op().nest != nullptr) + (op().decompose != nullptr) +
+                   (op().eval != nullptr);
   EXPECT_EQ(ways, 1) << "an op computes in exactly one way";
   EXPECT_EQ((op().traits & kElementwise) != 0, op().scalar != nullptr);
   if (op().eval && !op().inputs.empty()) {
@@ -75,7 +75,8 @@ double slope(Backend& ref, const ir::Graph& f, const std::vector<Array>& feeds, 
              const std::vector<double>& direction) {
   constexpr double kStep = 1e-5;
   return (moved(ref, f, feeds, feed, direction, kStep) -
-          moved(ref, f, feeds, feed, direction, -kStep)) / (2 * kStep);
+          moved(ref, f, feeds, feed, direction, -kStep)) /
+         (2 * kStep);
 }
 
 /// Every element (at most 40 of a feed) by central differences, then a random direction: the
@@ -202,8 +203,7 @@ TEST_P(EveryOp, SymbolicSizesInferTheSameTypes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryOp,
-                         testing::ValuesIn(all_ops().begin(), all_ops().end()),
+INSTANTIATE_TEST_SUITE_P(Table, EveryOp, testing::ValuesIn(all_ops().begin(), all_ops().end()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace

@@ -22,8 +22,7 @@ inline const std::vector<Oracle>& all_oracles() {
   static const std::vector<Oracle> all = [] {
     std::vector<Oracle> list;
     for (auto family : {contract_oracles, conv_oracles, index_oracles, loss_oracles, norm_oracles,
-                        pool_oracles, reduce_oracles, shape_oracles, update_oracles,
-                        wkv_oracles}) {
+                        pool_oracles, reduce_oracles, shape_oracles, update_oracles, wkv_oracles}) {
       for (const Oracle& o : family()) list.push_back(o);
     }
     return list;

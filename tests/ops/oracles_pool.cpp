@@ -50,10 +50,10 @@ std::int64_t offset(const Array& a, std::int64_t plane, std::int64_t h, std::int
 }
 
 struct Tap {
-  std::int64_t plane;           // n * C + c
-  std::int64_t window;          // offset in the pooled image
-  std::int64_t position;        // in the window
-  std::int64_t row, column;     // in the image; outside it on padding
+  std::int64_t plane;        // n * C + c
+  std::int64_t window;       // offset in the pooled image
+  std::int64_t position;     // in the window
+  std::int64_t row, column;  // in the image; outside it on padding
   bool inside;
 };
 
@@ -69,8 +69,8 @@ void each_tap(const Attrs& a, const Sizes& dilation, const Array& image, const A
         for (std::int64_t i = 0; i < a.kernel[0] * a.kernel[1]; ++i) {
           const std::int64_t row = h * stride[0] - top + i / a.kernel[1] * dilation[0];
           const std::int64_t column = w * stride[1] - left + i % a.kernel[1] * dilation[1];
-          const bool inside = row >= 0 && row < image.sizes()[2] && column >= 0 &&
-                              column < image.sizes()[3];
+          const bool inside =
+              row >= 0 && row < image.sizes()[2] && column >= 0 && column < image.sizes()[3];
           f(Tap{plane, offset(pooled, plane, h, w), i, row, column, inside});
         }
       }

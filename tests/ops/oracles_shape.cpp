@@ -171,10 +171,18 @@ std::vector<Array> counted(const NodeView& node, const std::vector<const Array*>
 }  // namespace
 
 std::vector<Oracle> shape_oracles() {
-  return {{"reshape", same_order},   {"squeeze", same_order}, {"unsqueeze", same_order},
-          {"transpose", transposed}, {"broadcast_to", broadcasted}, {"slice", sliced},
-          {"pad", padded},           {"flip", flipped},       {"concat", joined},
-          {"split", pieces},         {"constant", literal},   {"iota", counted}};
+  return {{"reshape", same_order},
+          {"squeeze", same_order},
+          {"unsqueeze", same_order},
+          {"transpose", transposed},
+          {"broadcast_to", broadcasted},
+          {"slice", sliced},
+          {"pad", padded},
+          {"flip", flipped},
+          {"concat", joined},
+          {"split", pieces},
+          {"constant", literal},
+          {"iota", counted}};
 }
 
 }  // namespace plait

@@ -14,7 +14,8 @@ TEST(Cse, MergesForwards) {
       %c = neg(%a)    : f32[3]
       %d = neg(%b)    : f32[3]
       return c = %c, d = %d
-    })", R"(
+    })",
+              R"(
     graph g(x: f32[3]) {
       %a = relu(x)    : f32[3] @ 0
       %c = neg(%a)    : f32[3]
@@ -29,7 +30,8 @@ TEST(Cse, MergesEveryResult) {
       %a, %b = split(x, sizes=[1,2]) : f32[1], f32[2]
       %c, %d = split(x, sizes=[1,2]) : f32[1], f32[2]
       return %a, %d
-    })", R"(
+    })",
+              R"(
     graph g(x: f32[3]) {
       %a, %b = split(x, sizes=[1,2]) : f32[1], f32[2]
       return %a, d = %b
@@ -46,7 +48,8 @@ TEST(Cse, MergesEqualConstantsAndNoOthers) {
       %p = constant(value=f32[]{0.0})       : f32[]
       %n = constant(value=f32[]{-0.0})      : f32[]
       return %a, %b, %c, %p, %n
-    })", R"(
+    })",
+              R"(
     graph g() {
       %a = constant(value=f32[2]{1.0,2.0})  : f32[2]
       %c = constant(value=f32[2]{1.0,3.0})  : f32[2]
@@ -64,7 +67,8 @@ TEST(Cse, RandomNodesAreTheSameWithOneKeyAndStream) {
       %b = uniform(rng, shape=[3], stream=2) : f32[3]
       %c = uniform(rng, shape=[3], stream=1) : f32[3]
       return %a, %b, %c
-    })", R"(
+    })",
+              R"(
     graph g() state(rng: i64[2] as counter) {
       %a = uniform(rng, shape=[3], stream=1) : f32[3]
       %b = uniform(rng, shape=[3], stream=2) : f32[3]

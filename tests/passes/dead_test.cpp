@@ -12,7 +12,8 @@ TEST(Dead, DropsWhatNothingReads) {
       %c = exp(%b)      : f32[3] @ tail
       %d = add(%a, w)   : f32[3] @ body (m.cpp:4)
       return y = %d
-    })", R"(
+    })",
+              R"(
     graph g(x: f32[3], unused: f32[2]) state(w: f32[3], idle: f32[1]) {
       %a = relu(x)      : f32[3]
       %d = add(%a, w)   : f32[3] @ body (m.cpp:4)

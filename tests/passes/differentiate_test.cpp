@@ -18,7 +18,10 @@ TEST(Differentiate, OfAProduct) {
       %a = mul(x, w)        : f32[3] @ fc
       %loss = sum(%a)       : f32[]
       return %loss
-    })"), with_gradients()).graph), normal(R"(
+    })"),
+                                   with_gradients())
+                          .graph),
+            normal(R"(
     graph g(x: f32[3]) state(w: f32[3], m: f32[3] as slot) {
       %a = mul(x, w)                     : f32[3] @ fc
       %loss = sum(%a)                    : f32[]
@@ -65,7 +68,9 @@ TEST(Differentiate, Messages) {
 TEST(Differentiate, RuleThatDoesNotExist) {
   Builder b("g");
   const Tensor w = b.state({"w", {DType::f32, {}}, ir::Role::kParam, {}});
-  EXPECT_EQ(message_of<UserError>([&] { grad(ops::relu(w), {w}, {{{"relu", "z"}}}); }),
+  EXPECT_EQ(message_of<UserError>([&] {
+              grad(ops::relu(w), {w}, {{{"relu", "z"}}});
+            }),
             "[relu] has no gradient that saves 'z'; there are 'y', 'x', 'mask'");
 }
 

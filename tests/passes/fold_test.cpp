@@ -16,7 +16,8 @@ TEST(Fold, ChainsOfConstants) {
       %c = add(%b, %a)                     : f32[2]
       %d = mul(%c, x)                      : f32[2]
       return %d
-    })", R"(
+    })",
+              R"(
     graph g(x: f32[2]) {
       %a = constant(value=f32[2]{1.0,2.0})   : f32[2]
       %b = constant(value=f32[2]{-1.0,-2.0}) : f32[2] @ m (m.cpp:3)
@@ -34,7 +35,8 @@ TEST(Fold, EveryResult) {
       %a = constant(value=i64[3]{1,2,3})    : i64[3]
       %b, %c = split(%a, sizes=[1,2])       : i64[1], i64[2]
       return %b, %c
-    })", R"(
+    })",
+              R"(
     graph g() {
       %a = constant(value=i64[3]{1,2,3})    : i64[3]
       %b = constant(value=i64[1]{1})        : i64[1]
@@ -52,7 +54,8 @@ TEST(Fold, ThroughViewsThatGrow) {
       %b = broadcast_to(%a, shape=[4])      : f32[4]
       %c = sum(%b)                          : f32[]
       return %b, %c
-    })", R"(
+    })",
+              R"(
     graph g() {
       %a = constant(value=f32[]{2.0})       : f32[]
       %b = broadcast_to(%a, shape=[4])      : f32[4]
@@ -69,7 +72,8 @@ TEST(Fold, CountsStay) {
       %a = iota(shape=[3])                  : i64[3]
       %b = neg(%a)                          : i64[3]
       return %b
-    })", R"(
+    })",
+              R"(
     graph g() {
       %a = iota(shape=[3])                  : i64[3]
       %b = constant(value=i64[3]{0,-1,-2})  : i64[3]
@@ -100,7 +104,8 @@ TEST(Fold, NotBeyondAThousandBytesButBelowItsOperands) {
       %c = concat(%b, %b)                     : f32[16,32]
       %d = neg(%c)                            : f32[16,32]
       return %d
-    })"), log);
+    })"),
+                                         log);
   EXPECT_EQ(graph.nodes[1].op, "constant");
   EXPECT_EQ(graph.nodes[2].op, "constant");  // as large as its operands together
   EXPECT_EQ(graph.nodes[3].op, "constant");
@@ -129,8 +134,7 @@ TEST(Fold, LeavesErrorsToTheRun) {
       %c = floor_div(%a, %b)         : i64[]
       return %c
     })";
-  expect_pass(fold_constants, text, text,
-              "%c: kept: [floor_div] integer division by zero (%c)\n");
+  expect_pass(fold_constants, text, text, "%c: kept: [floor_div] integer division by zero (%c)\n");
 }
 
 TEST(Fold, LeavesHeavyWorkToTheRun) {

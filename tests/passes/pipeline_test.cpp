@@ -75,17 +75,20 @@ TEST(Pipeline, StoppingAfterAPassAsksForIt) {
 
 TEST(Pipeline, UnknownPass) {
   const ir::Graph graph = ir::parse_graph(kLoss);
-  EXPECT_EQ(message_of<UserError>([&] { run_pipeline(graph, {{}, "simplfy", {}}); }),
+  EXPECT_EQ(message_of<UserError>([&] {
+              run_pipeline(graph, {{}, "simplfy", {}});
+            }),
             "there is no pass 'simplfy'. Did you mean 'simplify'? The passes are verify, "
             "differentiate, fold, simplify, cse, dead");
-  EXPECT_EQ(message_of<UserError>([&] { run_pipeline(graph, {{"shard"}, "", {}}); }),
+  EXPECT_EQ(message_of<UserError>([&] {
+              run_pipeline(graph, {{"shard"}, "", {}});
+            }),
             "there is no pass 'shard'. The passes are verify, differentiate, fold, simplify, cse, "
             "dead");
 }
 
 TEST(Pipeline, RejectsAMalformedGraphAsTheUsers) {
-  const ir::Graph graph =
-      ir::parse_graph("graph g(x: f32[3]) { %a = relu(x) : f32[2] return %a }");
+  const ir::Graph graph = ir::parse_graph("graph g(x: f32[3]) { %a = relu(x) : f32[2] return %a }");
   EXPECT_EQ(message_of<UserError>([&] { run_pipeline(graph); }),
             "[relu] states f32[2], computes f32[3] (%a)");
 }

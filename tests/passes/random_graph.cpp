@@ -39,11 +39,11 @@ class Generator {
   void step() {
     using Step = void (Generator::*)();
     static constexpr std::pair<int, Step> kSteps[] = {
-        {30, &Generator::elementwise}, {8, &Generator::neutral},   {6, &Generator::choose},
-        {8, &Generator::cast},         {8, &Generator::reshape},   {6, &Generator::transpose},
-        {6, &Generator::broadcast},    {5, &Generator::slice},     {4, &Generator::pad},
-        {4, &Generator::flip},         {6, &Generator::join},      {6, &Generator::reduce},
-        {4, &Generator::product},      {8, &Generator::again},     {5, &Generator::twice},
+        {30, &Generator::elementwise}, {8, &Generator::neutral}, {6, &Generator::choose},
+        {8, &Generator::cast},         {8, &Generator::reshape}, {6, &Generator::transpose},
+        {6, &Generator::broadcast},    {5, &Generator::slice},   {4, &Generator::pad},
+        {4, &Generator::flip},         {6, &Generator::join},    {6, &Generator::reduce},
+        {4, &Generator::product},      {8, &Generator::again},   {5, &Generator::twice},
         {3, &Generator::sample},       {2, &Generator::count},
     };
     int total = 0;
@@ -142,9 +142,12 @@ class Generator {
   void reshape() {
     const Tensor t = pick();
     switch (draw_.below(4)) {
-      case 0: return put(t.squeeze({}));
-      case 1: return put(t.unsqueeze({draw_.below(static_cast<std::size_t>(t.rank()) + 1)}));
-      case 2: return put(t.reshape({-1}));
+      case 0:
+        return put(t.squeeze({}));
+      case 1:
+        return put(t.unsqueeze({draw_.below(static_cast<std::size_t>(t.rank()) + 1)}));
+      case 2:
+        return put(t.reshape({-1}));
     }
     Shape shape = t.shape();
     for (std::size_t i = shape.size(); i > 1; --i) {

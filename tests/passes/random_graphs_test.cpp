@@ -8,9 +8,9 @@
 
 #include "base/text.h"
 #include "ir/text.h"
+#include "ops/verify.h"
 #include "passes/pipeline.h"
 #include "passes/simplify.h"
-#include "ops/verify.h"
 #include "random_graph.h"
 
 namespace plait::test {

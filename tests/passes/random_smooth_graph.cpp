@@ -37,47 +37,73 @@ class SmoothGenerator {
 
   Tensor step() {
     switch (draw_.below(4)) {
-      case 0: return one_operand(pick());
-      case 1: return two_operands(pick(), pick());
-      case 2: return moved(pick());
-      default: return joined(pick());
+      case 0:
+        return one_operand(pick());
+      case 1:
+        return two_operands(pick(), pick());
+      case 2:
+        return moved(pick());
+      default:
+        return joined(pick());
     }
   }
 
   Tensor one_operand(const Tensor& x) {
     switch (draw_.below(10)) {
-      case 0: return ops::tanh(x);
-      case 1: return ops::sigmoid(x);
-      case 2: return ops::sin(x);
-      case 3: return ops::exp(ops::tanh(x));
-      case 4: return ops::softplus(x);
-      case 5: return ops::gelu(x);
-      case 6: return ops::log1p(x.square());
-      case 7: return ops::rsqrt(x.square() + 1);
-      case 8: return ops::atan(x);
-      default: return -ops::cos(x);
+      case 0:
+        return ops::tanh(x);
+      case 1:
+        return ops::sigmoid(x);
+      case 2:
+        return ops::sin(x);
+      case 3:
+        return ops::exp(ops::tanh(x));
+      case 4:
+        return ops::softplus(x);
+      case 5:
+        return ops::gelu(x);
+      case 6:
+        return ops::log1p(x.square());
+      case 7:
+        return ops::rsqrt(x.square() + 1);
+      case 8:
+        return ops::atan(x);
+      default:
+        return -ops::cos(x);
     }
   }
 
   Tensor two_operands(const Tensor& a, const Tensor& b) {
     switch (draw_.below(6)) {
-      case 0: return a + b;
-      case 1: return a - b;
-      case 2: return ops::tanh(a * b);
-      case 3: return a / (b.square() + 1);
-      case 4: return ops::pow(ops::sigmoid(ops::tanh(a)), ops::tanh(b));
-      default: return ops::tanh(ops::matmul(a, b.rank() >= 2 ? b.t() : b));
+      case 0:
+        return a + b;
+      case 1:
+        return a - b;
+      case 2:
+        return ops::tanh(a * b);
+      case 3:
+        return a / (b.square() + 1);
+      case 4:
+        return ops::pow(ops::sigmoid(ops::tanh(a)), ops::tanh(b));
+      default:
+        return ops::tanh(ops::matmul(a, b.rank() >= 2 ? b.t() : b));
     }
   }
 
   Tensor moved(const Tensor& x) {
     switch (draw_.below(7)) {
-      case 0: return x.reshape({-1});
-      case 1: return x.t();
-      case 2: return x.broadcast_to({2, 3, 4});
-      case 3: return x.slice(-1, draw_.chance(50) ? 0 : -2, 3);
-      case 4: return ops::flip(x);
-      case 5: return x.unsqueeze({0});
+      case 0:
+        return x.reshape({-1});
+      case 1:
+        return x.t();
+      case 2:
+        return x.broadcast_to({2, 3, 4});
+      case 3:
+        return x.slice(-1, draw_.chance(50) ? 0 : -2, 3);
+      case 4:
+        return ops::flip(x);
+      case 5:
+        return x.unsqueeze({0});
       default: {
         ops::Pad p{Shape(x.shape().size(), 1), Shape(x.shape().size(), -1), {}, 0.5};
         return ops::pad(x, p);
@@ -88,14 +114,22 @@ class SmoothGenerator {
   Tensor joined(const Tensor& x) {
     const ops::Reduction over{{draw_.below(2) - 1}, draw_.chance(50)};
     switch (draw_.below(8)) {
-      case 0: return ops::mean(x, over);
-      case 1: return ops::tanh(ops::sum(x, over));
-      case 2: return ops::logsumexp(x, over);
-      case 3: return ops::softmax(x, ops::Axis{-1});
-      case 4: return ops::concat.all({x, x * 0.5}, ops::Axis{0})[0];
-      case 5: return ops::tanh(ops::prod(x, over));
-      case 6: return ops::where(b_.constant(draw_.below(2), DType::boolean), x, x.square());
-      default: return ops::log_softmax(x, ops::Axis{-1});
+      case 0:
+        return ops::mean(x, over);
+      case 1:
+        return ops::tanh(ops::sum(x, over));
+      case 2:
+        return ops::logsumexp(x, over);
+      case 3:
+        return ops::softmax(x, ops::Axis{-1});
+      case 4:
+        return ops::concat.all({x, x * 0.5}, ops::Axis{0})[0];
+      case 5:
+        return ops::tanh(ops::prod(x, over));
+      case 6:
+        return ops::where(b_.constant(draw_.below(2), DType::boolean), x, x.square());
+      default:
+        return ops::log_softmax(x, ops::Axis{-1});
     }
   }
 

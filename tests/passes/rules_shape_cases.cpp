@@ -87,7 +87,8 @@ constexpr RuleCase kCases[] = {
      "%b = pad(x, high=[3], low=[2], value=2.0) : f32[8] return %b"},
     {"", "x: f32[3]",
      "%a = pad(x, low=[1], high=[0]) : f32[4] "
-     "%b = pad(%a, low=[1], high=[3], value=-0.0) : f32[8] return %b", ""},
+     "%b = pad(%a, low=[1], high=[3], value=-0.0) : f32[8] return %b",
+     ""},
     {"", "x: f32[3]",
      "%a = pad(x, low=[-1], high=[0]) : f32[2] %b = pad(%a, low=[1], high=[0]) : f32[3] return %b",
      ""},

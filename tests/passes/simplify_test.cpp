@@ -2,8 +2,8 @@
 #include <set>
 
 #include "ops/verify.h"
-#include "tests/passes/random_graph.h"
 #include "rule_case.h"
+#include "tests/passes/random_graph.h"
 
 namespace plait::test {
 namespace {
@@ -69,7 +69,8 @@ TEST(Simplify, RunsToAFixedPointAndSaysSo) {
       %f = add(w, %e)                     : f32[2,3] @ 2 (m.cpp:8)
       next w = %d
       return %f, %d
-    })", R"(
+    })",
+              R"(
     graph g(x: f32[2,3]) state(w: f32[2,3]) {
       %o = constant(value=f32[]{1.0})     : f32[]
       %a = broadcast_to(%o, shape=[2,3])  : f32[2,3]
@@ -93,7 +94,8 @@ TEST(Simplify, WorksOnSymbolicSizes) {
       %c = slice(%b, axes=[0], starts=[0], stops=[n])       : f32[n,3]
       %d = slice(%c, axes=[0], starts=[0], stops=[1])       : f32[min(1,n),3]
       return %c
-    })", R"(
+    })",
+              R"(
     symbol n = 1..64
     graph g(x: f32[n,3]) {
       %a = reshape(x, shape=[3*n])                          : f32[3*n]
@@ -114,7 +116,8 @@ TEST(Simplify, RespectsPlaces) {
       %c = neg(%b)   : f32[4] on cpu[0,1](B)
       %d = sub(%b, %c)  : f32[4] on cpu[0,1](B)
       return %d
-    })", R"(
+    })",
+              R"(
     graph g(x: f32[4] on cpu[0,1](S(0))) {
       %b = copy(x)   : f32[4] on cpu[0,1](B)
       %c = neg(%b)   : f32[4] on cpu[0,1](B)
