@@ -54,7 +54,7 @@ void Builder::fetch(std::string name, const Tensor& value) {
 
 std::vector<Tensor> Builder::add(const Op& op, const std::vector<Tensor>& operands, ir::Attrs attrs,
                                  ir::Source source, std::vector<std::string> names) {
-  if (!source_.file.empty()) source = source_;
+  if (source_) source = *source_;
   ir::Node node{std::string(op.name), {}, {}, std::move(attrs), path_, std::move(source), false};
   NodeView view{op, {}, {}, node.attrs, ""};
   for (const Tensor& t : operands) {

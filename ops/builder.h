@@ -2,6 +2,7 @@
 // and the line of source. Not movable: tensors point to it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,8 @@ class Builder {
   ir::Graph take() { return std::move(graph_); }
 
   /// While set, nodes get this source instead of the caller's line: a gradient's nodes point to
-  /// the line that made the forward node.
-  void set_source(ir::Source source) { source_ = std::move(source); }
+  /// the line that made the forward node, or nowhere if it has none.
+  void set_source(std::optional<ir::Source> source) { source_ = std::move(source); }
   const std::string& path() const { return path_; }
   void set_path(std::string path) { path_ = std::move(path); }
   /// The key of random ops: state `rng` = (seed, step), advanced once per run.
@@ -60,7 +61,7 @@ class Builder {
  private:
   ir::Graph graph_;
   std::string path_;
-  ir::Source source_;
+  std::optional<ir::Source> source_;
   std::int64_t streams_ = 0;
 };
 

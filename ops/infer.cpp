@@ -69,7 +69,7 @@ std::vector<ir::Type> same_as_input(const NodeView& v) { return {{v.in(0).dtype,
 
 std::int64_t axis_of(const NodeView& v, std::int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) {
-    v.fail("axis ", axis, " is outside a rank of ", rank, ": ", v.operand_text());
+    v.fail("axis ", axis, " is outside a rank of ", rank, v.count() ? ": " : "", v.operand_text());
   }
   return axis < 0 ? axis + rank : axis;
 }

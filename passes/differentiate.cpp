@@ -56,7 +56,7 @@ class Differentiator {
     const std::string path = b_.path();
     for (ir::NodeId id = last_; id >= 0; --id) visit(id);
     b_.set_path(path);
-    b_.set_source({});
+    b_.set_source(std::nullopt);
   }
 
   Tensor result(const Tensor& x) {
