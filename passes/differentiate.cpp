@@ -96,6 +96,7 @@ class Differentiator {
     b_.set_path(node.path);
     b_.set_source(node.source);
     const Grads grads = grads_of(node, view);
+    b_.set_source(node.source);  // a decomposition's own sweep has set it back
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (i >= grads.size() || !grads[i] || !wanted(node.inputs[i])) continue;
       Tensor g = grads[i];
