@@ -46,7 +46,10 @@ Grads share_among(GradCtx& g, const Tensor& mask) {
 Tensor zero_if_infinite(const Tensor& t) { return where(is_inf(t), 0.0, t); }
 
 Grads softmax_times_dy(GradCtx& g, const Tensor& x, const Tensor& y) {
-  const Tensor softmax = (x - zero_if_infinite(kept(g, y))).exp();
+  // Divided by its own sum: a y that was rounded to a half only shifts the exponent.
+  const Tensor e = (x - zero_if_infinite(kept(g, y))).exp();
+  const Tensor total = e.sum(g.as<Reduction>().axes, true);
+  const Tensor softmax = e / where(equal(total, 0), 1, total);
   return {softmax * kept(g, g.dy())};
 }
 

@@ -64,14 +64,14 @@ struct SampleCall {
   std::vector<int> wrt;  // float feeds
 };
 
-SampleCall call_sample(Builder& b, const Op& op, const Sample& sample) {
+SampleCall call_sample(Builder& b, const Op& op, const Sample& sample, DType real = DType::f64) {
   SampleCall call;
   for (const SampleOperand& o : sample.operands) {
     if (o.absent) {
       call.operands.emplace_back();
       continue;
     }
-    const DType dtype = is_float(o.type.dtype) ? DType::f64 : o.type.dtype;
+    const DType dtype = is_float(o.type.dtype) ? real : o.type.dtype;
     const Tensor feed = b.feed(str("x", call.feeds.size()), dtype, o.type.shape);
     if (is_float(dtype)) call.wrt.push_back(static_cast<int>(call.feeds.size()));
     call.feeds.push_back(feed);
@@ -218,6 +218,26 @@ std::optional<GradientCase> gradient_case(const Op& op, const Sample& sample,
     result.no_second = e.what();
   }
   return result;
+}
+
+std::optional<ir::Graph> backward_graph(const Op& op, const Sample& sample, const GradRule& rule,
+                                        DType real) {
+  DifferentiateOptions options;
+  options.rules[std::string(op.name)] = std::string(rule.saves);
+  Builder b("backward");
+  const SampleCall call = call_sample(b, op, sample, real);
+  std::vector<Tensor> ys, cotangents;
+  for (std::size_t k = 0; k < call.results.size(); ++k) {
+    const Tensor& y = call.results[k];
+    if (!is_float(y.dtype())) continue;
+    ys.push_back(y);
+    cotangents.push_back(
+        b.constant(random_like({DType::bf16, y.shape()}, k).cast(y.dtype())));  // exact in each
+  }
+  if (ys.empty() || call.wrt.empty()) return std::nullopt;
+  const auto grads = gradients(ys, cotangents, wanted_feeds(call), options);
+  for (std::size_t i = 0; i < grads.size(); ++i) b.fetch(str("g", i), grads[i]);
+  return b.take();
 }
 
 }  // namespace plait

@@ -50,4 +50,9 @@ struct GradientCase {
 /// Nothing when no float output depends on a float operand.
 std::optional<GradientCase> gradient_case(const Op& op, const Sample& sample, const GradRule& rule);
 
+/// The backward graph alone with floats of dtype `real`; the cotangents are exact in
+/// every dtype. Nothing as above.
+std::optional<ir::Graph> backward_graph(const Op& op, const Sample& sample, const GradRule& rule,
+                                        DType real);
+
 }  // namespace plait

@@ -148,6 +148,42 @@ TEST_P(EveryOp, GradientsOfGradientsAgreeToo) {
   }
 }
 
+double largest(const Array& a) {
+  double most = 0;
+  for (std::int64_t i = 0; i < a.count(); ++i) most = std::max(most, std::abs(a.real(i)));
+  return most;
+}
+
+/// A gradient in a small dtype follows the one in f64 from the same (rounded) operands, to a few
+/// dozen roundings of that dtype, relative to the tensor's largest value.
+TEST_P(EveryOp, GradientsInEveryDtypeFollowDouble) {
+  auto ref = make_backend("ref");
+  for (const GradRule& rule : op().grads) {
+    for (const Sample& sample : samples_of(op())) {
+      for (DType real : float_dtypes(op(), sample)) {
+        SCOPED_TRACE(str(sample.text, " saving '", rule.saves, "' as ", real));
+        const auto wide_graph = backward_graph(op(), sample, rule, DType::f64);
+        if (!wide_graph || real == DType::f64) continue;
+        const auto graph = backward_graph(op(), sample, rule, real);
+        const std::vector<Array> feeds = sample_feeds(sample, real, 31);
+        std::vector<Array> wide;
+        for (const Array& a : feeds) wide.push_back(is_float(a.dtype()) ? a.cast(DType::f64) : a);
+        const std::vector<Array> expected = run_graph(*ref, *wide_graph, wide);
+        const std::vector<Array> grads = run_graph(*ref, *graph, feeds);
+        for (std::size_t i = 0; i < grads.size(); ++i) {
+          EXPECT_EQ(grads[i].dtype(), real);
+          const double scale = std::max(1.0, largest(expected[i]));
+          if (scale > 1e4) continue;  // beyond what f16 holds
+          for (std::int64_t e = 0; e < grads[i].count(); ++e) {
+            EXPECT_NEAR(grads[i].real(e), expected[i].real(e), 32 * tolerance(real) * scale)
+                << "gradient " << i << " element " << e;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(EveryOp, RulesReadWhatTheySayTheySave) {
   for (const GradRule& rule : op().grads) {
     std::set<std::string> declared;
