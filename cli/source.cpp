@@ -9,6 +9,7 @@
 #include "ir/text.h"
 #include "models/registry.h"
 #include "ops/verify.h"
+#include "run/session.h"
 
 namespace plait::cli {
 namespace {
@@ -115,15 +116,7 @@ ir::Package load_checked(const Args& args) {
 }
 
 const ir::Graph& chosen_graph(const ir::Package& package, const Args& args) {
-  if (!args.has("--graph")) return package.graphs.front();
-  const std::string name = args.text("--graph");
-  std::vector<std::string> names;
-  for (const ir::Graph& graph : package.graphs) {
-    if (graph.name == name) return graph;
-    names.push_back(graph.name);
-  }
-  fail("there is no graph '", name, "'.", suggestion(name, names), " There are ",
-       join(names, ", "));
+  return find_graph(package, args.has("--graph") ? args.text("--graph") : "");
 }
 
 void require_numbers(const ir::Graph& graph) {

@@ -1,27 +1,18 @@
 // The two-layer perceptron.
 #include "models/mlp.h"
 
-#include <cmath>
-
 #include "models/package.h"
+#include "nn/layers.h"
 #include "ops/activation.h"
 #include "ops/contract.h"
 #include "ops/loss.h"
 
 namespace plait::models {
-namespace {
-
-ir::Init by_fan_in(std::int64_t fan_in) {
-  const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
-  return init::make(init::Uniform{-bound, bound});
-}
-
-}  // namespace
 
 Affine::Affine(nn::Module* parent, const std::string& name, std::int64_t in, std::int64_t out)
     : ModuleOf(parent, name),
-      W(this, "W", {out, in}, by_fan_in(in)),
-      b(this, "b", {out}, by_fan_in(in)) {}
+      W(this, "W", {out, in}, nn::by_fan_in(in)),
+      b(this, "b", {out}, nn::by_fan_in(in)) {}
 
 Tensor Affine::forward(const Tensor& x) { return ops::linear.all({x, W.in(x), b.in(x)})[0]; }
 

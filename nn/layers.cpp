@@ -23,12 +23,6 @@ std::int64_t positive(const Module& module, std::string_view layer, std::string_
   return size;
 }
 
-/// Evenly from +-1/sqrt(fan_in): PyTorch's kaiming_uniform with a = sqrt(5).
-ir::Init by_fan_in(std::int64_t fan_in) {
-  const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
-  return init::make(init::Uniform{-bound, bound});
-}
-
 Shape kernel_shape(std::int64_t rows, std::int64_t columns, std::int64_t kernel, bool nhwc) {
   return nhwc ? Shape{rows, kernel, kernel, columns} : Shape{rows, columns, kernel, kernel};
 }
@@ -58,6 +52,11 @@ Tensor given(const std::optional<Parameter>& parameter, const Tensor& x) {
 }
 
 }  // namespace
+
+ir::Init by_fan_in(std::int64_t fan_in) {
+  const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
+  return init::make(init::Uniform{-bound, bound});
+}
 
 Linear::Linear(Module* parent, const std::string& name, std::int64_t in, std::int64_t out,
                bool with_bias)

@@ -6,6 +6,9 @@
 
 namespace plait::nn {
 
+/// Evenly from +-1/sqrt(fan_in): PyTorch's kaiming_uniform with a = sqrt(5), its default.
+ir::Init by_fan_in(std::int64_t fan_in);
+
 /// y = x.W^T + b over the last axis; weight [out, in], bias [out].
 struct Linear : ModuleOf<Linear> {
   Linear(Module* parent, const std::string& name, std::int64_t in, std::int64_t out,

@@ -148,6 +148,8 @@ void execute(const ir::Graph& graph, const ir::Node& node, Backend& backend, Val
   for (ir::ValueId id : node.inputs) values.drop(id);
 }
 
+}  // namespace
+
 const ir::Graph& find_graph(const ir::Package& package, const std::string& name) {
   if (package.graphs.empty()) fail("the package has no graphs");
   if (name.empty()) return package.graphs.front();
@@ -159,8 +161,6 @@ const ir::Graph& find_graph(const ir::Package& package, const std::string& name)
   fail("there is no graph '", name, "'.", suggestion(name, names), " There are ",
        join(names, ", "));
 }
-
-}  // namespace
 
 Session::Session(ir::Package package, std::unique_ptr<Backend> backend, std::uint64_t seed)
     : package_(std::move(package)), backend_(std::move(backend)) {

@@ -45,6 +45,9 @@ class Session {
   Arrays states_;
 };
 
+/// By name, the first when it is empty; UserError with the nearest name when there is none.
+const ir::Graph& find_graph(const ir::Package& package, const std::string& name);
+
 /// Values for feeds that the user did not give: uniform for floats, small whole numbers for
 /// integers (below the number of classes where an op of the table says so), from the seed.
 Array random_feed(const ir::Graph& graph, ir::ValueId feed, std::uint64_t seed);
