@@ -30,6 +30,8 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   bool good() const { return fd_ >= 0; }
   int get() const { return fd_; }
+  /// Someone else closes it.
+  void release() { fd_ = -1; }
   /// Closes now; false where the last bytes could not be written.
   [[nodiscard]] bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
 
@@ -84,26 +86,48 @@ void sync_folder_of(const std::string& path) {
 
 }  // namespace
 
-std::string read_file(const std::string& path) {
-  const bool standard = path == "-";
-  const Descriptor file(standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.good()) fail("cannot open ", path, ": ", reason());
+InputFile::InputFile(std::string path)
+    : path_(std::move(path)),
+      descriptor_(path_ == "-" ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+  Descriptor opened(descriptor_);  // closes it where the constructor fails
+  if (!opened.good()) fail("cannot open ", path_, ": ", reason());
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0) throw RunError(str("cannot read ", path, ": ", reason()));
-  if (S_ISDIR(info.st_mode)) fail(path, " is a folder, not a file");
+  if (::fstat(descriptor_, &info) != 0) throw RunError(str("cannot read ", path_, ": ", reason()));
+  if (S_ISDIR(info.st_mode)) fail(path_, " is a folder, not a file");
+  if (S_ISREG(info.st_mode)) expected_bytes_ = static_cast<std::size_t>(info.st_size);
+  opened.release();
+}
 
+InputFile::~InputFile() { const Descriptor closes(descriptor_); }
+
+std::size_t InputFile::read(char* buffer, std::size_t room) {
+  for (;;) {
+    const ssize_t got = ::read(descriptor_, buffer, room);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) throw RunError(str("cannot read ", path_, ": ", reason()));
+  }
+}
+
+std::size_t InputFile::read_fully(char* buffer, std::size_t room) {
+  std::size_t used = 0;
+  while (used < room) {
+    const std::size_t got = read(buffer + used, room - used);
+    if (got == 0) break;
+    used += got;
+  }
+  return used;
+}
+
+std::string read_file(const std::string& path) {
+  InputFile file(path);
   std::string bytes;
-  // One byte more than the size, so that the end is seen without growing.
-  const std::size_t expected = S_ISREG(info.st_mode) ? static_cast<std::size_t>(info.st_size) : 0;
   constexpr std::size_t kLeast = 64 * 1024;
   std::size_t used = 0;
   for (;;) {
-    if (used == bytes.size()) bytes.resize(std::max({used * 2, expected + 1, kLeast}));
-    const ssize_t got = ::read(file.get(), bytes.data() + used, bytes.size() - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw RunError(str("cannot read ", path, ": ", reason()));
-    if (got == 0) break;
-    used += static_cast<std::size_t>(got);
+    // One byte more than the size, so that the end is seen without growing.
+    bytes.resize(std::max({used * 2, file.expected_bytes() + 1, kLeast}));
+    used += file.read_fully(bytes.data() + used, bytes.size() - used);
+    if (used < bytes.size()) break;
   }
   bytes.resize(used);
   return bytes;

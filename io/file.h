@@ -7,6 +7,28 @@
 
 namespace plait::io {
 
+/// A file that is read piece by piece; `-` is standard input. UserError when it cannot be opened
+/// (the user named it), RunError when reading it fails.
+class InputFile {
+ public:
+  explicit InputFile(std::string path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  /// Some of the next bytes; 0 at the end.
+  std::size_t read(char* buffer, std::size_t room);
+  /// As many as there is room for, fewer only at the end.
+  std::size_t read_fully(char* buffer, std::size_t room);
+  /// What a regular file says it holds; 0 where that is not known.
+  std::size_t expected_bytes() const { return expected_bytes_; }
+
+ private:
+  std::string path_;
+  int descriptor_;
+  std::size_t expected_bytes_ = 0;
+};
+
 /// The bytes of a file; `-` is standard input. UserError when it cannot be opened (the user named
 /// it), RunError when reading it fails.
 std::string read_file(const std::string& path);

@@ -135,7 +135,9 @@ std::vector<std::string> field_names() {
 template <AttrStruct A>
 A decode(const Attrs& attrs, std::string_view op) {
   A out{};
-  for (const auto& [name, value] : attrs) {
+  for (const auto& item : attrs) {
+    const std::string& name = item.first;  // named one by one: clang 14 captures no bindings
+    const AttrValue& value = item.second;
     bool known = false, good = true;
     auto visit = [&](auto f) {
       if (f.name != name) return;

@@ -30,7 +30,8 @@ ROOMS = {
     "profile": ("base",),
     "dist": ("base", BACKEND),
     "run": ("plan", BACKEND, "dist", "profile"),
-    "io": ("ops",),
+    "io": ("passes",),
+    "report": ("io",),
     "nn": ("passes",),
     "models": ("ops", "nn"),
     "train": ("run", "models", "io"),
@@ -40,6 +41,7 @@ ROOMS = {
     # Not rooms: they see every room, and no room but cli sees them.
     "tests": ALL,
     "bench": ALL,
+    "fuzz": ALL,
     "tools": ALL,
 }
 

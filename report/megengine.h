@@ -1,0 +1,13 @@
+// The page of a document of this format.
+#pragma once
+
+#include "io/import.h"
+#include "io/megengine/record.h"
+#include "report/page.h"
+
+namespace plait::report {
+
+/// What the document says, what follows from it, and what is wrong with it.
+Page of_megengine(const io::megengine::Record& record, const io::Import& import);
+
+}  // namespace plait::report

@@ -1,0 +1,4 @@
+// The format: reading, graphs, writing, the page.
+#include <gtest/gtest.h>
+
+#include "io/aitemplate/format.h"
