@@ -3,6 +3,7 @@
 #   make train      a small real training on the reference backend
 #   make test       everything ctest knows, the check of the rooms included
 #   make sanitize   the tests under sanitizers; PRESET=asan-ubsan (default) or tsan
+#   make fuzz       a reader under libFuzzer; FORMAT=aicf (default), SECONDS=600
 #   make bench      build and run the benches; ARGS are theirs
 #   make format     clang-format over the tracked sources
 #   make clean      remove build/
@@ -10,10 +11,12 @@
 JOBS ?= $(shell nproc)
 PRESET ?= asan-ubsan
 ARGS ?=
+FORMAT ?= aicf
+SECONDS ?= 600
 small_model = model:rwkv4?layers=2&width=32&vocab=64&context=16&copy=8&batch=2&train=1
 
 .DEFAULT_GOAL := program
-.PHONY: program setup configure train test sanitize bench format clean
+.PHONY: program setup configure train test sanitize fuzz bench format clean
 
 setup:
 	@tools/setup.sh
@@ -35,6 +38,14 @@ sanitize: setup
 	@cmake --preset $(PRESET)
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 	@ctest --preset $(PRESET) -j2 --output-on-failure
+
+fuzz:
+	@tools/setup.sh fuzz
+	@cmake --preset fuzz
+	@cmake --build --preset fuzz --target fuzz_$(FORMAT) -j $(JOBS)
+	@mkdir -p build/fuzz/corpus/$(FORMAT)
+	build/fuzz/rooms/fuzz/fuzz_$(FORMAT) build/fuzz/corpus/$(FORMAT) tests/samples/$(FORMAT) \
+	  -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1
 
 bench: configure
 	@cmake --build --preset release --target plait_bench -j $(JOBS)

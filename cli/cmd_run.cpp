@@ -4,6 +4,7 @@
 #include "backends/backends.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/against.h"
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/progress.h"
@@ -23,6 +24,8 @@ constexpr Flag kFlags[] = {
     {"--fetch", "NAME,...", "what to fetch: fetches or values; all fetches unless said", true},
     {"--out", "DIR", "write what was fetched in the last step to DIR/NAME.npy"},
     {"--states", "", "with --out: write the final states to DIR/states/NAME.npy too"},
+    {"--against", "FILE", "run FILE on the same inputs and show how far the results are apart"},
+    {"--within", "X", "with --against: fail where a relative difference is larger than X"},
     {"--backend", "NAME", "ref (the default) or null"},
     {"--seed", "N", "of initial states and random feeds; 0 unless said"},
     kGraphFlag,
@@ -130,6 +133,12 @@ Json fetches_json(const std::vector<Summary>& summaries) {
   return list;
 }
 
+Arrays states_of(const Session& session) {
+  Arrays out;
+  for (const std::string& name : session.state_names()) out.emplace(name, session.state(name));
+  return out;
+}
+
 void write_arrays(const Args& args, const Arrays& fetched, const Session& session) {
   const std::string folder = args.text("--out");
   io::make_folder(folder);
@@ -143,21 +152,70 @@ void write_arrays(const Args& args, const Arrays& fetched, const Session& sessio
   }
 }
 
+std::string differences_text(const Comparison& comparison) {
+  Table table{{"result", "against", "type", "difference", "largest", "relative"},
+              {false, false, false, true, true, true},
+              {}};
+  for (const Difference& d : comparison.differences) {
+    table.rows.push_back({d.name, d.partner, d.type, short_text(d.largest),
+                          short_text(d.magnitude), short_text(d.relative())});
+  }
+  const auto worst = std::max_element(
+      comparison.differences.begin(), comparison.differences.end(),
+      [](const Difference& a, const Difference& b) { return a.relative() < b.relative(); });
+  return table.text() + str("largest relative difference ", short_text(worst->relative()), " (",
+                            worst->name, "), of ", comparison.differences.size(), " results\n");
+}
+
+Json differences_json(const Comparison& comparison) {
+  Json list = Json::array();
+  for (const Difference& d : comparison.differences) {
+    list.push_back({{"name", d.name},
+                    {"against", d.partner},
+                    {"difference", d.largest},
+                    {"largest", d.magnitude},
+                    {"relative", d.relative()}});
+  }
+  return list;
+}
+
+/// Fails where the results are further apart than the user allows.
+void require_within(const Args& args, const Comparison& comparison) {
+  if (!args.has("--within")) return;
+  const double limit = parse_real(args.text("--within"), "--within");
+  for (const Difference& d : comparison.differences) {
+    if (d.relative() <= limit) continue;
+    fail(d.name, " differs from ", d.partner, " of ", args.text("--against"), " by ",
+         short_text(d.relative()), " of its largest value, more than --within ",
+         args.text("--within"));
+  }
+}
+
+void check_usage(const Args& args) {
+  if (args.has("--states") && !args.has("--out")) throw UsageError("--states needs --out DIR");
+  if (args.has("--within") && !args.has("--against")) {
+    throw UsageError("--within needs --against FILE");
+  }
+}
+
 void run_run(const Args& args) {
   const std::int64_t steps = args.whole("--steps", 1, 1);
   const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
   const bool json = args.has("--json");
-  if (args.has("--states") && !args.has("--out")) throw UsageError("--states needs --out DIR");
-  std::unique_ptr<Backend> backend = make_backend(args.text("--backend", "ref"));
-  const ir::Package package = load_checked(args);
-  const ir::Graph& graph = chosen_graph(package, args);
-  for (const ir::Graph& g : package.graphs) require_numbers(g);
+  check_usage(args);
+  const std::string backend = args.text("--backend", "ref");
+  std::unique_ptr<Backend> runner = make_backend(backend);
+  // The one graph: its states do not depend on what else the package holds.
+  const ir::Package package{{ir::Graph(chosen_graph(load_checked(args), args))}};
+  const ir::Graph& graph = package.graphs[0];
+  require_numbers(graph);
 
   const std::vector<std::string> names = fetch_names(graph, args);
   const RunRequest request{graph.name, collect_feeds(graph, args, seed), names};
   Progress progress(graph, steps, json);
-  Session session(package, watched(std::move(backend), progress), seed);
+  Session session(package, watched(std::move(runner), progress), seed);
   set_states(session, args);
+  const Arrays before = args.has("--against") ? states_of(session) : Arrays();
   Json step_list = Json::array();
   Arrays fetched;
   progress.start();
@@ -171,11 +229,18 @@ void run_run(const Args& args) {
   if (args.has("--out")) write_arrays(args, fetched, session);
   std::vector<Summary> summaries;
   for (const std::string& name : names) summaries.push_back(summarise(name, fetched.at(name)));
-  if (json) {
-    print_json({{"graph", graph.name}, {"steps", step_list}, {"fetches", fetches_json(summaries)}});
-  } else if (!summaries.empty()) {
-    print(fetches_text(summaries));
-  }
+  Json result{{"graph", graph.name}, {"steps", step_list}, {"fetches", fetches_json(summaries)}};
+  if (!json && !summaries.empty()) print(fetches_text(summaries));
+  if (!args.has("--against")) return json ? print_json(result) : void();
+
+  const Comparison comparison =
+      compare_runs({graph, request.feeds, before, session, fetched},
+                   set_symbols(load_document(args.text("--against")).import, Args({}, {})), steps,
+                   seed, backend);
+  for (const std::string& text : comparison.notes) note(text);
+  result["against"] = differences_json(comparison);
+  json ? print_json(result) : print("\n" + differences_text(comparison));
+  require_within(args, comparison);
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/dot.h"
 #include "cli/output.h"
 #include "cli/source.h"
+#include "cli/written.h"
 #include "io/file.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
@@ -21,28 +21,10 @@ constexpr Flag kFlags[] = {
     {"--timing", "", "run the passes and print the time of each on standard error"},
     {"--log", "", "run the passes and print what they decided, and why, on standard error"},
     {"--dump", "DIR", "run the passes and write the graph after each to a file in DIR"},
-    {"--as", "FORMAT", "plait (the default) or dot"},
+    {"--as", "FORMAT", kFormatsHelp},
     kGraphFlag,
     kSetFlag,
 };
-
-constexpr std::string_view kFormats[] = {"plait", "dot"};
-constexpr std::string_view kLaterFormats[] = {"aicf", "megengine", "chainer", "oneflow",
-                                              "aitemplate"};
-
-std::string format_of(const Args& args) {
-  const std::string format = args.text("--as", "plait");
-  const auto listed = [&](const auto& list) {
-    return std::find(std::begin(list), std::end(list), format) != std::end(list);
-  };
-  if (listed(kFormats)) return format;
-  if (listed(kLaterFormats)) {
-    throw UsageError(str("--as ", format, " comes with document support"));
-  }
-  const std::vector<std::string> known(std::begin(kFormats), std::end(kFormats));
-  throw UsageError(
-      str("--as knows ", join(known, " and "), ", not '", format, "'.", suggestion(format, known)));
-}
 
 /// Whether the passes run at all.
 bool runs_passes(const Args& args) {
@@ -108,14 +90,17 @@ ir::Graph run_passes(const ir::Graph& graph, const Args& args) {
 }
 
 void run_show(const Args& args) {
-  const std::string format = format_of(args);
-  ir::Package package = set_symbols(load_package(args.words()[0]), args);
+  const std::string format = args.text("--as", "plait");
+  check_format("--as", format);
+  const io::Document document = load_document(args.words()[0]);
+  ir::Package package = set_symbols(document.import, args);
   if (wants_one_graph(args)) package.graphs = {ir::Graph(chosen_graph(package, args))};
   if (runs_passes(args)) {
     for (ir::Graph& graph : package.graphs) graph = run_passes(graph, args);
   }
-  if (format == "plait") return print(ir::print(package));
-  for (const ir::Graph& graph : package.graphs) print(dot_text(graph));
+  const bool as_read = !args.has("--set") && !wants_one_graph(args) && !runs_passes(args);
+  if (as_read && format == document.format) return print(text_as_read(document));
+  print(text_of(package, format));
 }
 
 }  // namespace

@@ -36,14 +36,17 @@ std::string help_text();
 std::string help_text(const Command& command);
 
 // One per file.
-extern const Command kModels, kOps, kShow, kCheck, kStats, kRun, kVersion, kHelp;
+extern const Command kModels, kOps, kShow, kCheck, kStats, kReport, kConvert, kRun, kVersion,
+    kHelp;
 
 // Options that several commands share.
 inline constexpr Flag kJsonFlag{"--json", "", "print JSON instead of a table"};
 inline constexpr Flag kGraphFlag{"--graph", "NAME", "the graph to take; the first unless said"};
 inline constexpr Flag kSetFlag{"--set", "SYMBOL=N,...", "fix named sizes", true};
 inline constexpr std::string_view kFileHelp =
-    "FILE is a path to a graph in the text form (.plait), '-' for standard input, or a model:\n"
-    "model:NAME or model:NAME?key=value&key=value (`plait models` lists names and keys).\n";
+    "FILE is a path to a graph in the text form (.plait) or to a document of AICF, MegEngine,\n"
+    "Chainer, OneFlow/LiBai or AITemplate (found by its content), '-' for standard input, or a\n"
+    "model: model:NAME or model:NAME?key=value&key=value (`plait models` lists names and keys).\n"
+    "A document names its main sizes (batch, time, image...): --set changes them.\n";
 
 }  // namespace plait::cli

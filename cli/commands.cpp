@@ -8,12 +8,11 @@
 namespace plait::cli {
 namespace {
 
-constexpr const Command* kCommands[] = {&kModels, &kOps, &kShow,    &kCheck,
-                                        &kStats,  &kRun, &kVersion, &kHelp};
+constexpr const Command* kCommands[] = {&kModels, &kOps,     &kShow,   &kCheck,   &kStats,
+                                        &kReport, &kConvert, &kRun, &kVersion, &kHelp};
 
-constexpr std::string_view kPlanned[] = {"report",  "convert", "plan",  "compile",
-                                         "profile", "explain", "train", "generate",
-                                         "pack",    "bench",   "doctor"};
+constexpr std::string_view kPlanned[] = {"plan",     "compile", "profile", "explain", "train",
+                                         "generate", "pack",    "bench",   "doctor"};
 
 std::string options_text(const Command& command) {
   Table table;

@@ -1,12 +1,9 @@
 // Loading what the user named.
 #include "cli/source.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/text.h"
-#include "io/file.h"
-#include "ir/text.h"
+#include "cli/output.h"
 #include "models/registry.h"
 #include "ops/verify.h"
 #include "run/session.h"
@@ -15,38 +12,6 @@ namespace plait::cli {
 namespace {
 
 constexpr std::string_view kModelPrefix = "model:";
-
-/// The first word behind blanks and comments.
-std::string_view first_word(std::string_view text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    if (text[i] == '#') {
-      i = std::min(text.find('\n', i), text.size());
-    } else if (std::string_view(" \t\r\n").find(text[i]) != std::string_view::npos) {
-      ++i;
-    } else {
-      break;
-    }
-  }
-  const std::size_t end = text.find_first_of(" \t\r\n", i);
-  return text.substr(i, end == std::string_view::npos ? end : end - i);
-}
-
-/// The beginning of a file as one can show it.
-std::string glimpse(std::string_view text) {
-  std::string out;
-  for (char c : text.substr(0, 24)) out += c >= ' ' && c < 127 ? c : '.';
-  return quoted(out);
-}
-
-ir::Package read_document(const std::string& file) {
-  const std::string text = io::read_file(file);
-  const std::string_view word = first_word(text);
-  if (word == "graph" || word == "symbol") return ir::parse(text, file);
-  if (word.empty()) fail(file, ": holds no graph");
-  fail(file, ": not a document that Plait knows; it starts with ", glimpse(text),
-       ". Known so far: the text form (.plait), which starts with `graph` or `symbol`");
-}
 
 std::string range_text(const Dim& symbol) { return str(symbol.lo(), "..", symbol.hi()); }
 
@@ -61,16 +26,21 @@ std::string ranges_text(const std::map<std::string, Dim>& symbols) {
 
 }  // namespace
 
-ir::Package load_package(const std::string& file) {
-  ir::Package package = file.starts_with(kModelPrefix)
-                            ? models::build(std::string_view(file).substr(kModelPrefix.size()))
-                            : read_document(file);
-  if (package.graphs.empty()) fail(file, ": holds no graph");
-  return package;
+io::Document load_document(const std::string& file) {
+  io::Document document;
+  if (file.starts_with(kModelPrefix)) {
+    document.format = "plait";
+    document.import.package = models::build(std::string_view(file).substr(kModelPrefix.size()));
+  } else {
+    document = io::read_document(file);
+  }
+  if (document.import.package.graphs.empty()) fail(file, ": holds no graph");
+  for (const std::string& text : document.import.notes) note(str(file, ": ", text));
+  return document;
 }
 
-ir::Package set_symbols(const ir::Package& package, const Args& args) {
-  const std::map<std::string, Dim> symbols = symbols_of(package);
+ir::Package set_symbols(const io::Import& import, const Args& args) {
+  const std::map<std::string, Dim> symbols = symbols_of(import.package);
   DimBindings bindings;
   for (const std::string& list : args.all("--set")) {
     for (const std::string& pair : split(list, ',')) {
@@ -92,8 +62,9 @@ ir::Package set_symbols(const ir::Package& package, const Args& args) {
       }
     }
   }
+  bindings.merge(import.bindings());  // what the document says, where the user says nothing
   ir::Package out;
-  for (const ir::Graph& graph : package.graphs) {
+  for (const ir::Graph& graph : import.package.graphs) {
     out.graphs.push_back(bindings.empty() ? graph : substitute(graph, bindings));
   }
   return out;
@@ -110,7 +81,7 @@ void check_types(const ir::Package& package, const std::string& file) {
 }
 
 ir::Package load_checked(const Args& args) {
-  ir::Package package = set_symbols(load_package(args.words()[0]), args);
+  ir::Package package = set_symbols(load_document(args.words()[0]).import, args);
   check_types(package, args.words()[0]);
   return package;
 }

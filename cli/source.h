@@ -4,17 +4,18 @@
 #include <string>
 
 #include "cli/args.h"
-#include "ir/graph.h"
+#include "io/document.h"
 
 namespace plait::cli {
 
 /// `model:NAME?key=value&...`, a path, or `-` for standard input. Structure is checked, types are
 /// not. UserError names the file and, when it is no known format, the formats that are.
-ir::Package load_package(const std::string& file);
+io::Document load_document(const std::string& file);
 
-/// The package with its symbols fixed as `--set` says. UserError with names and ranges on an
-/// unknown symbol, with the range on a value outside it.
-ir::Package set_symbols(const ir::Package& package, const Args& args);
+/// The package of a document with its sizes fixed: those the document fixes itself, and those that
+/// `--set` says. UserError with names and ranges on an unknown symbol, with the range on a value
+/// outside it.
+ir::Package set_symbols(const io::Import& import, const Args& args);
 
 /// UserError naming file, graph and node unless every graph is what its ops compute.
 void check_types(const ir::Package& package, const std::string& file);

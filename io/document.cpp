@@ -37,7 +37,7 @@ const Format kFormats[] = {
      [](const Record& r) { return chainer::to_graphs(std::get<chainer::Record>(r)); },
      [](const ir::Graph& g, const RunTimes&) -> Record { return chainer::from_graph(g); },
      [](const Record& r) { return chainer::write(std::get<chainer::Record>(r)); }},
-    {"oneflow", "a log with lines of `libai` or `(GRAPH:...`", oneflow::detects,
+    {"oneflow", "lines of `libai` or `(GRAPH:...` (a log)", oneflow::detects,
      [](Lines& l, std::string_view) -> Record { return oneflow::read(l); },
      [](const Record& r) { return oneflow::to_graphs(std::get<oneflow::Record>(r)); },
      [](const ir::Graph& g, const RunTimes&) -> Record { return oneflow::from_graph(g); },

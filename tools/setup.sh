@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes sure that what the build needs is on this machine; silent and quick when it is.
 # Installs what is missing with apt-get where it may; otherwise says what to install and exits 1.
-# Usage: tools/setup.sh [format]      format: also clang-format
+# Usage: tools/setup.sh [format|fuzz]      format: also clang-format; fuzz: also clang
 
 set -u
 verb=${1:-build}
@@ -36,6 +36,9 @@ list_missing() {
   have_header benchmark/benchmark.h || echo "libbenchmark-dev: the benches use Google Benchmark"
   have_header nlohmann/json.hpp || echo "nlohmann-json3-dev: io/ reads and writes JSON with it"
   have python3 || echo "python3: runs the check of the rooms, a test"
+  if [ "$verb" = fuzz ]; then
+    have clang++ || echo "clang: compiles the fuzz targets, with libFuzzer"
+  fi
   if [ "$verb" = format ]; then
     have clang-format || echo "clang-format: formats the sources"
   fi

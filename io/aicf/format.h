@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "io/import.h"
 #include "io/aicf/record.h"
+#include "io/import.h"
 
 namespace plait::io::aicf {
 
@@ -17,6 +17,9 @@ Record read(std::string_view text, const std::string& file);
 
 /// The graphs of the document; UserError names the node that cannot be.
 Import to_graphs(const Record& record);
+
+/// The same graph with the document's sizes as numbers: for counting.
+ir::Graph plain_graph(const Record& record);
 
 /// A graph of ours in the words of this format; UserError names the node it has no word for.
 Record from_graph(const ir::Graph& graph);

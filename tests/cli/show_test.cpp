@@ -134,10 +134,13 @@ TEST_F(Show, AnEmptyFile) {
 
 TEST_F(Show, AnUnknownFormat) {
   io::write_file(file, {std::string_view("\x08\x07\x12\0PK", 6)});
-  expect_failed("show " + file, file +
-                                    ": not a document that Plait knows; it starts with "
-                                    "\"....PK\". Known so far: the text form (.plait), which "
-                                    "starts with `graph` or `symbol`");
+  expect_failed(
+      "show " + file,
+      file +
+          ": not a document that Plait knows; it starts with \"....PK\". Known are, by how they "
+          "begin: the text form (.plait) with `graph` or `symbol`; aicf with `=== IRGraph:`; "
+          "megengine with `{\"profiler\": ...` (JSON); chainer with a line of two counts, `86 92`; "
+          "oneflow with lines of `libai` or `(GRAPH:...` (a log); aitemplate with `Tensors: {`");
 }
 
 TEST_F(Show, MalformedTextNamesThePlace) {

@@ -59,11 +59,12 @@ TEST(Usage, UnknownCommand) {
 }
 
 TEST(Usage, PlannedCommandsSaySo) {
-  for (const std::string name : {"report", "convert", "plan", "compile", "profile", "explain",
-                                 "train", "generate", "pack", "bench", "doctor"}) {
+  for (const std::string name : {"plan", "compile", "profile", "explain", "train", "generate",
+                                 "pack", "bench", "doctor"}) {
     expect_usage(name + " model:mlp", "`" + name +
                                           "` comes with a later version; this one has models, "
-                                          "ops, show, check, stats, run, version, help");
+                                          "ops, show, check, stats, report, convert, run, version, "
+                                          "help");
   }
 }
 
@@ -121,11 +122,24 @@ TEST(Usage, StatesNeedAFolder) {
 }
 
 TEST(Usage, FormatsOfShow) {
-  expect_usage("show model:mlp --as aicf",
-               "show: --as aicf comes with document support. See `plait show --help`");
   expect_usage("show model:mlp --as dott",
-               "show: --as knows plait and dot, not 'dott'. Did you "
-               "mean 'dot'? See `plait show --help`");
+               "show: --as knows plait, aicf, megengine, chainer, oneflow, aitemplate, dot, not "
+               "'dott'. Did you mean 'dot'? See `plait show --help`");
+}
+
+TEST(Usage, ConvertWantsAFormat) {
+  expect_usage("convert model:mlp out.txt",
+               "convert: the name out.txt does not say the format; give --to FORMAT, or end it in "
+               ".plait or .dot. See `plait convert --help`");
+  expect_usage("convert model:mlp out.txt --to aitemplat",
+               "convert: --to knows plait, aicf, megengine, chainer, oneflow, aitemplate, dot, not "
+               "'aitemplat'. Did you mean 'aitemplate'? See `plait convert --help`");
+  expect_usage("convert model:mlp", "convert: wants IN OUT [options]. See `plait convert --help`");
+}
+
+TEST(Usage, WithinNeedsAgainst) {
+  expect_usage("run model:mlp --within 0.1",
+               "run: --within needs --against FILE. See `plait run --help`");
 }
 
 TEST(Usage, AReaderThatHasGoneIsNoError) {

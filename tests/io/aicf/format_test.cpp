@@ -1,4 +1,0 @@
-// The format: reading, graphs, writing, the page.
-#include <gtest/gtest.h>
-
-#include "io/aicf/format.h"
