@@ -76,7 +76,7 @@ Arrays paired_inputs(const RunDone& done, const Pairing& pairing, Session& sessi
   Arrays feeds;
   for (const auto& [mine, theirs] : pairing.pairs) {
     const Array& value = (mine.is_state ? done.states_before : done.feeds).at(mine.name);
-    const Array given = value.cast(theirs.type.dtype);
+    const Array given = value.cast(theirs.type.dtype).reshaped(sizes_of(theirs.type.shape));
     if (theirs.is_state) {
       session.set_state(theirs.name, given);
     } else {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "base/error.h"
 #include "ops/table.h"
@@ -53,8 +52,17 @@ std::vector<Place> places_of(const ir::Graph& graph) {
   return places;
 }
 
+/// The sizes that are not 1: a bias may be [64] or [1,64,1,1].
+Shape solid(const Shape& shape) {
+  Shape out;
+  for (const Dim& d : shape) {
+    if (!d.is(1)) out.push_back(d);
+  }
+  return out;
+}
+
 bool same_kind(const ir::Type& a, const ir::Type& b) {
-  return a.shape == b.shape && is_float(a.dtype) == is_float(b.dtype);
+  return solid(a.shape) == solid(b.shape) && is_float(a.dtype) == is_float(b.dtype);
 }
 
 /// Takes pairs out of both lists: the i-th with the i-th of those with the same key.
@@ -97,12 +105,11 @@ Pairing pair_inputs(const ir::Graph& first, const ir::Graph& second) {
   set_aside(b, out.only_second);
   std::stable_sort(a.begin(), a.end(), by_order);
   std::stable_sort(b.begin(), b.end(), by_order);
-  pair_by(a, b, out, [](const Place& p) {
-    return std::tuple(shape_text(p.input.type.shape), is_float(p.input.type.dtype), p.depth);
-  });
-  pair_by(a, b, out, [](const Place& p) {
-    return std::tuple(shape_text(p.input.type.shape), is_float(p.input.type.dtype));
-  });
+  const auto kind = [](const Place& p) {
+    return std::pair(shape_text(solid(p.input.type.shape)), is_float(p.input.type.dtype));
+  };
+  pair_by(a, b, out, [&](const Place& p) { return std::pair(kind(p), p.depth); });
+  pair_by(a, b, out, kind);
   for (const Place& p : a) out.only_first.push_back(p.input);
   for (const Place& p : b) out.only_second.push_back(p.input);
   return out;

@@ -23,7 +23,7 @@ struct Pairing {
 };
 
 /// Feeds and trained states may stand for each other (a document may feed its weights); other
-/// states pair by name alone. Types agree in shape and in being floats or integers.
+/// states pair by name alone. Partners agree in the sizes that are not 1 and in being floats or not.
 Pairing pair_inputs(const ir::Graph& first, const ir::Graph& second);
 
 }  // namespace plait::cli

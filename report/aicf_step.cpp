@@ -53,7 +53,9 @@ std::string AicfStep::node_text(std::size_t index) const {
 }
 
 std::size_t AicfStep::index_of(const ir::Node& node) const {
-  return static_cast<std::size_t>(node.source.line - record.line_of_node(0));
+  const auto index = static_cast<std::size_t>(node.source.line - record.line_of_node(0));
+  check(index < record.nodes.size(), "a node of line ", node.source.line, " of no line");
+  return index;
 }
 
 namespace {

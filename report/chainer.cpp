@@ -23,6 +23,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// `2,151,546,880 (2,151.5 MB)`: plans are compared, so all in one unit.
 std::string megabytes(std::int64_t n) {
+  if (n < 1'000'000) return bytes_text(n);
   const std::int64_t tenths = (n + 50'000) / 100'000;
   return str(with_commas(n), " (", with_commas(tenths / 10), ".", tenths % 10, " MB)");
 }
@@ -61,15 +62,17 @@ void add_counts(Page& page, const RecordedStep& step) {
   const auto backward = static_cast<std::int64_t>(step.links.backward_order.size());
   page.section("The document").facts = {
       count("variables", static_cast<std::int64_t>(r.variables.size())),
-      {"operations", str(with_commas(forward + backward), " (", with_commas(forward), " forward, ",
-                         with_commas(backward), " backward)"),
+      {"operations",
+       str(with_commas(forward + backward), " (", with_commas(forward), " forward, ",
+           with_commas(backward), " backward)"),
        static_cast<double>(forward + backward)},
       count("parameter tensors", parameters),
       count("parameters", parameter_bytes / step.element_bytes),
       bytes("parameter bytes", parameter_bytes),
       bytes("fed", fed),
       words("produced values", megabytes(produced)),
-      words("retained for the backward", str(megabytes(kept_bytes), " in ", kept.size(), " tensors")),
+      words("retained for the backward",
+            str(megabytes(kept_bytes), " in ", kept.size(), " tensors")),
   };
 }
 
@@ -109,8 +112,8 @@ void add_functions(Page& page, const RecordedStep& step) {
 void add_memory(Page& page, const RecordedStep& step) {
   Section& section = page.section("Memory of a step, parameters and their gradients left out");
   if (step.record.operations.size() > kMaxPlanned) {
-    section.facts = {words("lifetimes", str("not computed for more than ",
-                                            with_commas(kMaxPlanned), " operations"))};
+    section.facts = {words(
+        "lifetimes", str("not computed for more than ", with_commas(kMaxPlanned), " operations"))};
     return;
   }
   const auto figures = [&](const StepRules& rules) {
@@ -123,9 +126,9 @@ void add_memory(Page& page, const RecordedStep& step) {
   section.facts = {words("parameters and their gradients", megabytes(2 * parameters))};
   section.table = {{"plan", "bytes", "of lifetimes"}, {false, true, true}, {}};
   const auto row = [&](const std::string& plan, std::int64_t n) {
-    section.table.rows.push_back({plan, megabytes(n),
-                                  percent_text(static_cast<double>(n),
-                                               static_cast<double>(step.memory.peak_bytes))});
+    section.table.rows.push_back(
+        {plan, megabytes(n),
+         percent_text(static_cast<double>(n), static_cast<double>(step.memory.peak_bytes))});
   };
   row("every value and gradient its own buffer", own.keep_all_bytes);
   row("all activations kept, gradients by lifetime", kept.peak_bytes);
@@ -149,8 +152,8 @@ void add_left_out(Page& page, const RecordedStep& step, const io::Import& import
   Section& section = page.section("Not in the document");
   section.facts.push_back(words("shapes", "inferred from bytes and attributes"));
   if (dropouts > 0) {
-    section.facts.push_back(words("dropout masks", str(dropouts, " of ", with_commas(masks),
-                                                       " elements together")));
+    section.facts.push_back(
+        words("dropout masks", str(dropouts, " of ", with_commas(masks), " elements together")));
   }
   if (convolves) section.facts.push_back(words("workspaces", "of the convolution library"));
   section.facts.push_back(words("optimizer", "its states and updates"));
@@ -168,8 +171,8 @@ std::int64_t element_bytes_of(const ir::Graph& graph) {
 
 Page of_chainer(const Record& record, const io::Import& import) {
   check(import.package.graphs.size() == 1, "a step is one graph");
-  RecordedStep step{record, links_of(record),
-                    ir::substitute(import.package.graphs[0], import.bindings()), 4, {}};
+  RecordedStep step{
+      record, links_of(record), ir::substitute(import.package.graphs[0], import.bindings()), 4, {}};
   step.element_bytes = element_bytes_of(step.graph);
   if (record.operations.size() <= kMaxPlanned) {
     step.memory = memory_figures(step_buffers(record, step.links, {}, step.element_bytes));

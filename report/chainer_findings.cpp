@@ -40,17 +40,16 @@ void find_wall(Page& page, const RecordedStep& step) {
   if (step.record.operations.size() < 8) return;  // of a few operations one is always large
   page.findings.push_back(
       {str("One operation is the wall: it needs ", bytes_text(most), " by itself, ",
-           share(most, step.memory.peak_bytes), " of the peak ",
-           bytes_text(step.memory.peak_bytes), "."),
+           share(most, step.memory.peak_bytes), " of the peak ", bytes_text(step.memory.peak_bytes),
+           "."),
        "Neither recomputing nor swapping other values goes below it; slicing it over the batch "
        "does.",
        {step.label(step.record.operations[at(widest)])}});
 }
 
 void find_cheaper_saves(Page& page, const RecordedStep& step) {
-  const MemoryFigures less =
-      memory_figures(step_buffers(step.record, step.links, {.saves_less = true},
-                                  step.element_bytes));
+  const MemoryFigures less = memory_figures(
+      step_buffers(step.record, step.links, {.saves_less = true}, step.element_bytes));
   if (less.peak_bytes * 20 > step.memory.peak_bytes * 19) return;
   Finding found{str("Keeping less for the backward lowers the peak from ",
                     bytes_text(step.memory.peak_bytes), " to ", bytes_text(less.peak_bytes), ", ",
@@ -82,8 +81,10 @@ bool retains(const Operation& forward, const Input& in) {
 }
 
 void find_overstated(Page& page, const RecordedStep& step) {
-  Finding found{"", "The retain indexes are the truth: a plan by the records' inputs keeps more "
-                    "than it must.", {}};
+  Finding found{"",
+                "The retain indexes are the truth: a plan by the records' inputs keeps more "
+                "than it must.",
+                {}};
   std::set<int> arrays;
   std::int64_t bytes = 0;
   for (int i : step.links.backward_order) {
@@ -99,9 +100,10 @@ void find_overstated(Page& page, const RecordedStep& step) {
     if (overstates) found.nodes.push_back(step.label(op));
   }
   if (found.nodes.empty()) return;
-  found.what = str(counted(found.nodes.size(), "backward record"),
-                   " read arrays that their functions do not retain: ",
-                   counted(arrays.size(), "array"), ", ", bytes_text(bytes), ".");
+  found.what =
+      str(counted(found.nodes.size(), "backward record"),
+          " read arrays that their functions do not retain: ", counted(arrays.size(), "array"),
+          ", ", bytes_text(bytes), ".");
   page.findings.push_back(std::move(found));
 }
 
@@ -112,8 +114,10 @@ void find_dead(Page& page, const RecordedStep& step) {
       ++(in.tag == Tag::kGradient ? gradient_reads : reads)[at(in.variable)];
     }
   }
-  Finding gradients{"", "Nothing reads them: a backward that is not asked for them saves their "
-                        "work and memory.", {}};
+  Finding gradients{"",
+                    "Nothing reads them: a backward that is not asked for them saves their "
+                    "work and memory.",
+                    {}};
   std::int64_t bytes = 0;
   for (const Operation& op : step.record.operations) {
     if (!op.backward) continue;
@@ -124,9 +128,9 @@ void find_dead(Page& page, const RecordedStep& step) {
     }
   }
   if (!gradients.nodes.empty()) {
-    gradients.what = str(counted(gradients.nodes.size(), "gradient"),
-                         " that a backward record makes and nothing reads: ", bytes_text(bytes),
-                         ".");
+    gradients.what =
+        str(counted(gradients.nodes.size(), "gradient"),
+            " that a backward record makes and nothing reads: ", bytes_text(bytes), ".");
     page.findings.push_back(std::move(gradients));
   }
   Finding unread{"", "Are they connected to the loss?", {}};
@@ -152,8 +156,10 @@ void find_epilogues(Page& page, const RecordedStep& step) {
     }
     for (int v : op.outputs) all += op.backward ? 0 : step.bytes(v);
   }
-  Finding found{"", "Computed in the kernel that makes their operand, they cost no traffic of their "
-                    "own.", {}};
+  Finding found{"",
+                "Computed in the kernel that makes their operand, they cost no traffic of their "
+                "own.",
+                {}};
   std::vector<bool> rides(step.record.variables.size(), false);
   for (int i : step.links.forward_order) {
     const Operation& op = step.record.operations[at(i)];
@@ -176,14 +182,16 @@ void find_epilogues(Page& page, const RecordedStep& step) {
 }
 
 void find_opaque(Page& page, const RecordedStep& step) {
-  Finding found{"", "They are opaque nodes: reports and plans count their memory, running is "
-                    "refused.", {}};
+  Finding found{"",
+                "They are opaque nodes: reports and plans count their memory, running is "
+                "refused.",
+                {}};
   std::set<std::string> functions;
   for (const ir::Node& node : step.graph.nodes) {
     if (!node.opaque) continue;
     functions.insert(node.op);
-    found.nodes.push_back(
-        str(step.graph.value(node.outputs[0]).name, " (", node.op, ", line ", node.source.line, ")"));
+    found.nodes.push_back(str(step.graph.value(node.outputs[0]).name, " (", node.op, ", line ",
+                              node.source.line, ")"));
   }
   if (found.nodes.empty()) return;
   std::string names;

@@ -21,8 +21,7 @@ struct StepRules {
 
 /// One buffer per array and gradient; steps are the operations in the order they run. What is fed
 /// counts as an array, its gradient does not exist.
-std::vector<Buffer> step_buffers(const io::chainer::Record& record,
-                                 const io::chainer::Links& links, const StepRules& rules,
-                                 std::int64_t element_bytes);
+std::vector<Buffer> step_buffers(const io::chainer::Record& record, const io::chainer::Links& links,
+                                 const StepRules& rules, std::int64_t element_bytes);
 
 }  // namespace plait::report

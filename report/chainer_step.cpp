@@ -20,8 +20,8 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 /// a * b / c, where the product may be too large for 64 bits; saturated.
 std::int64_t scaled(std::int64_t a, std::int64_t b, std::int64_t c) {
   if (c <= 0) return 0;
-  const long double x = static_cast<long double>(a) * static_cast<long double>(b) /
-                        static_cast<long double>(c);
+  const long double x =
+      static_cast<long double>(a) * static_cast<long double>(b) / static_cast<long double>(c);
   constexpr auto most = static_cast<long double>(std::numeric_limits<std::int64_t>::max() / 4);
   return static_cast<std::int64_t>(std::llroundl(std::min(x, most)));
 }
@@ -32,11 +32,19 @@ std::int64_t attribute(const Operation& op, std::string_view name) {
   return n && *n >= 1 && *n <= 65536 ? *n : 1;
 }
 
-constexpr std::string_view kPointwise[] = {
-    "ReLU", "LeakyReLU", "ELU",  "ClippedReLU", "Sigmoid",         "Tanh", "Softplus",
-    "Dropout", "Add",    "Sub",  "Mul",         "Div",             "Neg",  "Absolute",
-    "Exp",  "Log",       "Sqrt", "Square",      "AddConstant",     "SubFromConstant",
-    "MulConstant",       "DivFromConstant",     "PowVarConst",     "PowVarVar", "MultiAdd"};
+constexpr std::string_view kPointwise[] = {"ReLU",        "LeakyReLU",
+                                           "ELU",         "ClippedReLU",
+                                           "Sigmoid",     "Tanh",
+                                           "Softplus",    "Dropout",
+                                           "Add",         "Sub",
+                                           "Mul",         "Div",
+                                           "Neg",         "Absolute",
+                                           "Exp",         "Log",
+                                           "Sqrt",        "Square",
+                                           "AddConstant", "SubFromConstant",
+                                           "MulConstant", "DivFromConstant",
+                                           "PowVarConst", "PowVarVar",
+                                           "MultiAdd"};
 
 }  // namespace
 
@@ -49,7 +57,9 @@ bool is_contraction(const std::string& function) {
          function == "LinearFunction";
 }
 
-std::int64_t RecordedStep::bytes(int variable) const { return record.variables[at(variable)].bytes; }
+std::int64_t RecordedStep::bytes(int variable) const {
+  return record.variables[at(variable)].bytes;
+}
 
 std::string RecordedStep::name(int variable) const {
   const auto& v = record.variables[at(variable)];

@@ -31,9 +31,11 @@ void find_unread(Page& page, const ir::Graph& graph) {
   Finding dead{"", "Nothing needs them; a backward that is asked for fewer gradients, or the pass "
                    "`dead`, saves the work.", {}};
   std::int64_t bytes = 0;
+  const auto is_read = [&](ir::ValueId out) { return uses[static_cast<std::size_t>(out)] > 0; };
   for (const ir::Node& node : graph.nodes) {
+    // A result beside others that are read costs next to nothing.
+    if (std::any_of(node.outputs.begin(), node.outputs.end(), is_read)) continue;
     for (ir::ValueId out : node.outputs) {
-      if (uses[static_cast<std::size_t>(out)] > 0) continue;
       dead.nodes.push_back(graph.value(out).name);
       bytes += graph.type(out).bytes().value();
     }

@@ -36,11 +36,11 @@ void add_counts(Page& page, const Index& index) {
     if (index.step[i] < 0) host.push_back(operator_name(record.ops[i]));
   }
   const std::size_t shown = std::min<std::size_t>(host.size(), 8);
-  s.facts.push_back(words(
-      "on the host alone",
-      str(host.size(), host.empty() ? "" : ": ",
-          join({host.begin(), host.begin() + static_cast<std::ptrdiff_t>(shown)}, ", "),
-          shown < host.size() ? "..." : "")));
+  s.facts.push_back(
+      words("on the host alone",
+            str(host.size(), host.empty() ? "" : ": ",
+                join({host.begin(), host.begin() + static_cast<std::ptrdiff_t>(shown)}, ", "),
+                shown < host.size() ? "..." : "")));
   std::set<std::string> nodes;
   for (const Var& var : record.vars) nodes.insert(var.comp_node);
   s.facts.push_back(words("devices", join({nodes.begin(), nodes.end()}, ", ")));
@@ -74,10 +74,11 @@ void add_work(Page& page, const Index& index, const ir::Graph& graph) {
     s.facts[0] = words("recorded operations", "no footprints in this document");
     s.facts[2] = words("recorded bytes", "no footprints in this document");
   } else if (recorded != ours.operations) {
-    s.facts.push_back(words("why they differ",
-                            "an Elemwise counts once an element and further operand there, however "
-                            "much its mode fuses; here every scalar operation counts, composites by "
-                            "what they are made of"));
+    s.facts.push_back(
+        words("why they differ",
+              "an Elemwise counts once an element and further operand there, however "
+              "much its mode fuses; here every scalar operation counts, composites by "
+              "what they are made of"));
   }
   s.table = {{"type", "recorded", "ours", "difference"}, {false, true, true, true}, {}};
   for (const auto& [type, row] : rows) {
@@ -97,7 +98,9 @@ void add_type_rows(Section& s, const Index& index, double busy) {
   s.table = {{"type", "launched", "ms", "share", "GFLOP/s", "GB/s"},
              {false, true, true, true, true, true},
              {}};
-  for (const auto& [type, t] : rows) {
+  for (const auto& row : rows) {
+    const std::string& type = row.first;
+    const TypeSums& t = row.second;
     const auto rate = [&](std::int64_t n) {
       if (!(t.seconds > 0) || n == 0) return std::string("-");
       return fixed(static_cast<double>(n) / t.seconds / 1e9, "%.1f");
@@ -146,8 +149,9 @@ void add_time(Page& page, const Index& index) {
   add_type_rows(s, index, t.busy);
 }
 
+constexpr std::size_t kMostToPack = 20'000;  // packing takes the square of the number
+
 void add_memory(Page& page, const Index& index) {
-  constexpr std::size_t kMostToPack = 20'000;  // packing takes the square of the number
   const RunMemory run = run_memory(index);
   const bool pack = run.results.size() <= kMostToPack;
   const MemoryFigures results = memory_figures(pack ? run.results : std::vector<Buffer>{});
@@ -161,8 +165,8 @@ void add_memory(Page& page, const Index& index) {
   if (pack) {
     s.facts.push_back(bytes("without reuse", results.keep_all_bytes,
                             "every result and the input in a buffer of its own"));
-    s.facts.push_back(bytes("live peak", results.peak_bytes,
-                            "by lifetime, in this order: no plan can be below"));
+    s.facts.push_back(
+        bytes("live peak", results.peak_bytes, "by lifetime, in this order: no plan can be below"));
     s.facts.push_back(bytes("shared", results.shared_bytes, "one arena, greedy offsets"));
     const std::size_t shown = std::min<std::size_t>(results.at_peak.size(), 4);
     s.facts.push_back(words("alive at the peak",
@@ -192,7 +196,7 @@ Page of_megengine(const Record& record, const io::Import& import) {
   add_work(page, index, graph);
   add_time(page, index);
   add_memory(page, index);
-  add_graph(page, graph);
+  if (graph.nodes.size() <= kMostToPack) add_graph(page, graph);
   if (!import.notes.empty()) {
     Section& s = page.section("Notes");
     for (const std::string& note : import.notes) s.facts.push_back(words("-", note));

@@ -32,7 +32,9 @@ std::vector<int> result_vars(const Index& index) {
   return out;
 }
 
-std::int64_t step_of(const Index& index, int op) { return index.step[static_cast<std::size_t>(op)]; }
+std::int64_t step_of(const Index& index, int op) {
+  return index.step[static_cast<std::size_t>(op)];
+}
 
 }  // namespace
 

@@ -20,9 +20,9 @@ struct TypeSums {
 std::map<std::string, TypeSums> sums_by_type(const io::megengine::Index& index);
 
 struct DeviceTimes {
-  double span = 0;  // from the first start to the last end
-  double busy = 0;  // of kernels, summed
-  double idle = 0;  // of the span, no kernel running
+  double span = 0;                           // from the first start to the last end
+  double busy = 0;                           // of kernels, summed
+  double idle = 0;                           // of the span, no kernel running
   std::vector<std::pair<double, int>> gaps;  // seconds idle before an operator, in order of time
 };
 DeviceTimes device_times(const io::megengine::Index& index);
@@ -50,6 +50,9 @@ Addresses addresses_of_results(const io::megengine::Index& index);
 std::string operator_name(const io::megengine::Operator& op);
 bool is_elementwise(const io::megengine::Operator& op);
 
+/// A finding where vars are allocated while the graph runs: which, and the vars without a shape
+/// that they wait for.
+void add_dynamic_memory(Page& page, const io::megengine::Index& index);
 /// Appends what the user did not know.
 void add_megengine_findings(Page& page, const io::megengine::Index& index);
 

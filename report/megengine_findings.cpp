@@ -2,7 +2,6 @@
 // page only where the rule finds something.
 #include <algorithm>
 #include <cstdio>
-#include <set>
 
 #include "base/error.h"
 #include "report/megengine_facts.h"
@@ -30,11 +29,14 @@ const std::vector<int>& readers_of(const Index& index, int var) {
   return index.readers[static_cast<std::size_t>(var)];
 }
 
-/// An elementwise operator that reads what a contraction, or its epilogue so far, makes for it alone.
+/// An elementwise operator that reads what a contraction, or its epilogue so far, makes for it
+/// alone.
 void find_epilogues(Page& page, const Index& index, double busy) {
   std::vector<bool> rides(index.record.vars.size(), false);
-  Finding found{"", "A convolution or matrix product can add, scale and bound its result before it "
-                    "writes it; these kernels only read and write it again.", {}};
+  Finding found{"",
+                "A convolution or matrix product can add, scale and bound its result before it "
+                "writes it; these kernels only read and write it again.",
+                {}};
   double seconds = 0;
   std::int64_t moved = 0;
   for (Id id : index.record.comp_seq) {
@@ -66,66 +68,6 @@ void find_epilogues(Page& page, const Index& index, double busy) {
   page.findings.push_back(std::move(found));
 }
 
-const std::optional<InferTag>& tag_of(const Index& index, int var, bool shape) {
-  return shape ? index.var(var).shape : index.var(var).value;
-}
-
-/// Follows what could not be inferred back to vars that nothing describes.
-std::vector<int> undescribed(const Index& index, const std::vector<int>& from) {
-  std::vector<int> roots;
-  std::set<std::pair<int, bool>> seen;
-  std::vector<std::pair<int, bool>> open;
-  for (int var : from) open.emplace_back(var, true);
-  while (!open.empty()) {
-    const auto [var, shape] = open.back();
-    open.pop_back();
-    if (!seen.emplace(var, shape).second) continue;
-    const auto& tag = tag_of(index, var, shape);
-    if (!tag) continue;
-    if (tag->infer_type == "NO_DESC") roots.push_back(var);
-    if (tag->infer_type != "MISSING_INP") continue;
-    for (const InferTag::Dep& dep : tag->deps) {
-      open.emplace_back(index.var_of(dep.var), dep.kind == "SHAPE");
-    }
-  }
-  std::sort(roots.begin(), roots.end());
-  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
-  return roots;
-}
-
-void find_dynamic_memory(Page& page, const Index& index) {
-  std::vector<int> waiting;
-  Finding found;
-  std::int64_t bytes = 0;
-  for (std::size_t i = 0; i < index.record.vars.size(); ++i) {
-    const Var& var = index.record.vars[i];
-    if (!var.has_flag(kDynamicFlag)) continue;
-    const int v = static_cast<int>(i);
-    found.nodes.push_back(var.name);
-    if (index.owner_of(v) == v) bytes += io::megengine::bytes_of(index, v, 4).value_or(0);
-    if (var.shape && var.shape->infer_type == "MISSING_INP") waiting.push_back(v);
-  }
-  if (found.nodes.empty()) return;
-  found.what = str(found.nodes.size(), " vars, ", bytes_text(bytes),
-                   ", are allocated while the graph runs instead of in a static plan.");
-  const std::vector<int> roots = undescribed(index, waiting);
-  if (!roots.empty()) {
-    std::vector<std::string> names;
-    for (int root : roots) {
-      const Operator& op = index.op(index.producer_of(root));
-      names.push_back(str(index.var(root).name, " (var ", index.var(root).id, ", of operator ",
-                          op.id, ", ", op.type, ")"));
-      if (names.size() == 8) break;
-    }
-    found.what += str(" ", roots.size() == 1 ? "One shape is" : str(roots.size(), " shapes are"),
-                      " not known before the run: ", join(names, ", "), "; ", waiting.size(),
-                      " of them wait for ", roots.size() == 1 ? "it." : "those.");
-    found.advice = "Say that shape, or its range, when the graph is built, and all of it can be "
-                   "planned once.";
-  }
-  page.findings.push_back(std::move(found));
-}
-
 void find_slow_contractions(Page& page, const Index& index, double busy) {
   struct Rated {
     int op;
@@ -144,8 +86,10 @@ void find_slow_contractions(Page& page, const Index& index, double busy) {
   for (const Rated& r : all) best = std::max(best, r.rate);
   std::stable_sort(all.begin(), all.end(),
                    [](const Rated& a, const Rated& b) { return a.seconds > b.seconds; });
-  Finding found{"", "Slowest first. Counted operations are the direct method's: a kernel by Winograd "
-                    "or FFT takes fewer and looks faster.", {}};
+  Finding found{"",
+                "Slowest first. Counted operations are the direct method's: a kernel by Winograd "
+                "or FFT takes fewer and looks faster.",
+                {}};
   for (const Rated& r : all) {
     if (r.rate >= best / 2) continue;
     found.nodes.push_back(operator_name(index.op(r.op)));
@@ -153,10 +97,11 @@ void find_slow_contractions(Page& page, const Index& index, double busy) {
     at_best += r.seconds * r.rate / best;
   }
   if (slow_seconds - at_best < 0.05 * busy || found.nodes.empty()) return;
-  found.what = str(found.nodes.size(), " of ", all.size(),
-                   " convolutions and matrix products run below half the rate of the best (",
-                   with_commas(static_cast<std::int64_t>(best / 1e9)), " GFLOP/s): ",
-                   ms_text(slow_seconds), " that would be ", ms_text(at_best), " at its rate.");
+  found.what =
+      str(found.nodes.size(), " of ", all.size(),
+          " convolutions and matrix products run below half the rate of the best (",
+          with_commas(static_cast<std::int64_t>(best / 1e9)), " GFLOP/s): ", ms_text(slow_seconds),
+          " that would be ", ms_text(at_best), " at its rate.");
   page.findings.push_back(std::move(found));
 }
 
@@ -192,19 +137,22 @@ void find_softmax(Page& page, const Index& index, double busy) {
     }
   }
   if (chains == 0) return;
-  found.what = str(chains == 1 ? "A softmax is" : str(chains, " softmaxes are"),
-                   " computed in five kernels", chains == 1 ? "" : " each", " (max, sub, exp, sum, div)",
-                   busy > 0 ? str(": ", ms_text(seconds), ", ", percent_text(seconds, busy),
-                                  " of the time kernels run")
-                            : "",
-                   ".");
+  found.what =
+      str(chains == 1 ? "A softmax is" : str(chains, " softmaxes are"), " computed in five kernels",
+          chains == 1 ? "" : " each", " (max, sub, exp, sum, div)",
+          busy > 0 ? str(": ", ms_text(seconds), ", ", percent_text(seconds, busy),
+                         " of the time kernels run")
+                   : "",
+          ".");
   page.findings.push_back(std::move(found));
 }
 
 void find_waiting_device(Page& page, const Index& index, const DeviceTimes& times) {
   if (!(times.idle > 0.1 * times.span)) return;
-  Finding found{"", "The device waited for the host: fewer, larger launches, or a captured graph, "
-                    "close the gaps.", {}};
+  Finding found{"",
+                "The device waited for the host: fewer, larger launches, or a captured graph, "
+                "close the gaps.",
+                {}};
   double seconds = 0;
   for (const auto& [gap, op] : times.gaps) {
     if (gap < 0.01 * times.span) continue;
@@ -212,8 +160,8 @@ void find_waiting_device(Page& page, const Index& index, const DeviceTimes& time
     found.nodes.push_back(operator_name(index.op(op)));
   }
   found.what = str("No kernel runs in ", ms_text(times.idle), ", ",
-                   percent_text(times.idle, times.span), " of the device span; ",
-                   ms_text(seconds), " of it right before ", found.nodes.size(), " operators.");
+                   percent_text(times.idle, times.span), " of the device span; ", ms_text(seconds),
+                   " of it right before ", found.nodes.size(), " operators.");
   page.findings.push_back(std::move(found));
 }
 
@@ -239,8 +187,10 @@ void find_launched_constants(Page& page, const Index& index, double busy) {
 
 /// An operator that begins on the device before the host has dispatched it proves two clocks.
 void find_clocks(Page& page, const Index& index) {
-  Finding found{"", "Durations are right, differences between the two are not: never subtract one "
-                    "clock's time from the other's.", {}};
+  Finding found{"",
+                "Durations are right, differences between the two are not: never subtract one "
+                "clock's time from the other's.",
+                {}};
   double most = 0;
   for (std::size_t i = 0; i < index.record.ops.size(); ++i) {
     if (!index.host[i] || !index.device[i]) continue;
@@ -288,7 +238,7 @@ void find_unread(Page& page, const Index& index) {
 void add_megengine_findings(Page& page, const Index& index) {
   const DeviceTimes times = device_times(index);
   find_epilogues(page, index, times.busy);
-  find_dynamic_memory(page, index);
+  add_dynamic_memory(page, index);
   find_slow_contractions(page, index, times.busy);
   find_softmax(page, index, times.busy);
   find_waiting_device(page, index, times);

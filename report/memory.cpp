@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/checked.h"
 #include "passes/lifetimes.h"
 
 namespace plait::report {
@@ -70,13 +71,58 @@ std::int64_t packed_height(std::vector<Buffer> buffers) {
   return height;
 }
 
+/// The same in the order of time, with a list of free gaps: quick for any number of buffers, a
+/// little higher.
+std::int64_t packed_in_time(std::vector<Buffer> buffers) {
+  std::stable_sort(buffers.begin(), buffers.end(),
+                   [](const Buffer& a, const Buffer& b) { return a.first < b.first; });
+  std::map<std::int64_t, std::int64_t> free;                  // offset -> bytes, below `height`
+  std::multimap<std::int64_t, std::pair<std::int64_t, std::int64_t>> ends;  // last -> offset, bytes
+  std::int64_t height = 0;
+  const auto give_back = [&](std::int64_t offset, std::int64_t bytes) {
+    auto next = free.lower_bound(offset);
+    if (next != free.end() && offset + bytes == next->first) {
+      bytes += next->second;
+      next = free.erase(next);
+    }
+    if (next != free.begin() && std::prev(next)->first + std::prev(next)->second == offset) {
+      std::prev(next)->second += bytes;
+    } else {
+      free[offset] = bytes;
+    }
+  };
+  for (const Buffer& b : buffers) {
+    if (b.bytes == 0) continue;
+    while (!ends.empty() && ends.begin()->first < b.first) {
+      give_back(ends.begin()->second.first, ends.begin()->second.second);
+      ends.erase(ends.begin());
+    }
+    auto gap = free.begin();
+    while (gap != free.end() && gap->second < b.bytes) ++gap;
+    std::int64_t offset = height;
+    if (gap != free.end()) {
+      offset = gap->first;
+      if (gap->second > b.bytes) free[offset + b.bytes] = gap->second - b.bytes;
+      free.erase(gap);
+    } else {
+      height += b.bytes;
+    }
+    ends.emplace(b.last, std::pair(offset, b.bytes));
+  }
+  return height;
+}
+
+/// Above this, the time of a placement that looks at every other buffer shows.
+constexpr std::size_t kManyBuffers = 5000;
+
 }  // namespace
 
 MemoryFigures memory_figures(const std::vector<Buffer>& buffers) {
   MemoryFigures figures;
-  for (const Buffer& b : buffers) figures.keep_all_bytes += b.bytes;
+  for (const Buffer& b : buffers) add_checked(figures.keep_all_bytes, b.bytes, "bytes");
   find_peak(buffers, figures);
-  figures.shared_bytes = packed_height(buffers);
+  figures.shared_bytes =
+      buffers.size() > kManyBuffers ? packed_in_time(buffers) : packed_height(buffers);
   return figures;
 }
 

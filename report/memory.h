@@ -22,7 +22,7 @@ struct MemoryFigures {
   std::int64_t peak_bytes = 0;      // the largest sum alive at one step: the lower bound
   std::int64_t peak_step = 0;
   std::vector<std::string> at_peak;  // the largest first
-  std::int64_t shared_bytes = 0;     // one arena, offsets by greedy best fit, largest first
+  std::int64_t shared_bytes = 0;     // one arena: offsets by greedy best fit, largest first; by time if many
 };
 
 MemoryFigures memory_figures(const std::vector<Buffer>& buffers);

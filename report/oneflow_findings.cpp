@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "io/oneflow/gradients.h"
 
 namespace plait::report {
 namespace {
@@ -123,6 +124,32 @@ void find_replicated_rest(Page& page, const OneflowFacts& facts) {
   page.findings.push_back(std::move(finding));
 }
 
+/// Traced tensors that no traced op reads and that are no gradient of a parameter.
+void find_unread(Page& page, const OneflowFacts& facts) {
+  std::set<std::string> read;
+  std::map<std::string, std::string> gradients = gradients_in_tree(facts.record);
+  gradients.merge(gradients_in_trace(facts.record));
+  for (const auto& [parameter, tensor] : gradients) read.insert(tensor);
+  for (const TracedOp& op : facts.record.ops) {
+    for (const Port& p : op.inputs) read.insert(p.tensors.begin(), p.tensors.end());
+  }
+  Finding finding;
+  for (const TracedOp& op : facts.record.ops) {
+    if (op.kind != OpKind::kUser) continue;
+    for (const Port& p : op.outputs) {
+      for (const std::string& tensor : p.tensors) {
+        if (!read.count(tensor)) finding.nodes.push_back(tensor);
+      }
+    }
+  }
+  if (finding.nodes.empty()) return;
+  finding.what = str(finding.nodes.size(),
+                     finding.nodes.size() == 1 ? " traced tensor is" : " traced tensors are",
+                     " read by nothing and no gradient of a parameter.");
+  finding.advice = "The pass that removes dead ops takes them out; tracing them costs only time.";
+  page.findings.push_back(std::move(finding));
+}
+
 void find_unread_buffers(Page& page, const OneflowFacts& facts) {
   std::map<std::string, const TensorNote*> buffers;
   for (const TensorNote& t : facts.record.tensors) {
@@ -134,7 +161,9 @@ void find_unread_buffers(Page& page, const OneflowFacts& facts) {
       if (note && note->kind == TensorNote::kBuffer) buffers.emplace(note->name, note);
     }
   }
-  const auto used = [&](const std::string& tensor) { buffers.erase(tensor.substr(0, tensor.rfind('/'))); };
+  const auto used = [&](const std::string& tensor) {
+    buffers.erase(tensor.substr(0, tensor.rfind('/')));
+  };
   for (const TracedOp& op : facts.record.ops) {
     for (const Port& p : op.inputs) {
       for (const std::string& t : p.tensors) used(t);
@@ -155,9 +184,10 @@ void find_unread_buffers(Page& page, const OneflowFacts& facts) {
   finding.what = str(join(finding.nodes, ", "), finding.nodes.size() == 1 ? " is" : " are",
                      " read by no op: ", bytes_text(bytes), " held for nothing.");
   if (mask) {
-    finding.advice = "A mask that is not applied hides nothing: what it was to keep apart is seen, "
-                     "in a copy head or an attention the tokens that come later. The loss then says "
-                     "little about prediction.";
+    finding.advice =
+        "A mask that is not applied hides nothing: what it was to keep apart is seen, "
+        "in a copy head or an attention the tokens that come later. The loss then says "
+        "little about prediction.";
   }
   page.findings.push_back(std::move(finding));
 }
@@ -177,13 +207,14 @@ void find_hidden(Page& page, const OneflowFacts& facts) {
   if (facts.hidden.empty()) return;
   Finding finding;
   for (const HiddenInput& h : facts.hidden) finding.nodes.push_back(h.op->name);
-  finding.what = str("The tree hides an operand of ", finding.nodes.size(),
-                     finding.nodes.size() == 1 ? " operator" : " operators",
-                     ": a pass fused the sum behind it into it (", facts.hidden[0].sum,
-                     " is gone, and ", facts.hidden[0].op->name, " adds ", facts.hidden[0].tensor,
-                     ").");
-  finding.advice = "Read from the tree alone, the network seems to lack these sums; the traced ops "
-                   "have them.";
+  finding.what =
+      str("The tree hides an operand of ", finding.nodes.size(),
+          finding.nodes.size() == 1 ? " operator" : " operators",
+          ": a pass fused the sum behind it into it (", facts.hidden[0].sum, " is gone, and ",
+          facts.hidden[0].op->name, " adds ", facts.hidden[0].tensor, ").");
+  finding.advice =
+      "Read from the tree alone, the network seems to lack these sums; the traced ops "
+      "have them.";
   page.findings.push_back(std::move(finding));
 }
 
@@ -225,6 +256,7 @@ void find_in_oneflow(Page& page, const OneflowFacts& facts) {
   find_replicated(page, facts);
   find_replicated_rest(page, facts);
   find_unread_buffers(page, facts);
+  find_unread(page, facts);
   find_unit(page, facts);
   find_hidden(page, facts);
   find_memorised(page, facts);

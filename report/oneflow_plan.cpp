@@ -76,7 +76,8 @@ std::int64_t share_bytes(const Blob& blob, const Placement& placement) {
     const ir::Layout& layout = blob.layouts[i];
     if (layout.kind != ir::Layout::kSplit) continue;
     const auto axis = static_cast<std::size_t>(layout.axis);
-    if (axis < sizes.size()) sizes[axis] = (sizes[axis] + placement.mesh[i] - 1) / placement.mesh[i];
+    if (axis < sizes.size())
+      sizes[axis] = (sizes[axis] + placement.mesh[i] - 1) / placement.mesh[i];
   }
   return element_count(sizes) * static_cast<std::int64_t>(size_of(blob.dtype));
 }
@@ -85,6 +86,12 @@ std::map<std::string, std::string> types_of(const Record& record) {
   std::map<std::string, std::string> traced, out;
   for (const TracedOp& op : record.ops) {
     if (op.kind == OpKind::kUser) traced.emplace(op.name, op.type);
+  }
+  if (record.tree) {
+    for (const TreeLine& line : record.tree->lines) {
+      const auto* note = std::get_if<TensorNote>(&line.what);
+      if (note && note->kind == TensorNote::kOutput) traced.emplace(note->name, "output");
+    }
   }
   for (const Operator* op : record.operators()) {
     const auto at = traced.find(op->name);
@@ -148,8 +155,8 @@ std::vector<Reboxing> reboxings(const std::vector<const Operator*>& order) {
       if (!seen.emplace(in.tensor + " " + to, out.size()).second) continue;
       const std::int64_t bytes =
           element_count(in.blob.shape) * static_cast<std::int64_t>(size_of(in.blob.dtype));
-      out.push_back({in.tensor, from, to, boxing_name(at->second->blob.layouts, in.blob.layouts),
-                     bytes, op});
+      out.push_back(
+          {in.tensor, from, to, boxing_name(at->second->blob.layouts, in.blob.layouts), bytes, op});
     }
     for (const Operand& o : op->outputs) made.emplace(op->tensor_of(o), &o);
   }
@@ -184,8 +191,8 @@ std::vector<Product> products_of(const Record& record, const std::vector<const O
                        static_cast<double>(element_count(y));
     const double work = batch > 0 ? 2 * std::sqrt(all / batch) : 0;
     const bool fits = work < 9e18;
-    out.push_back({op, type, fits ? static_cast<std::int64_t>(std::llround(work)) : 0,
-                   is_replicated(*op)});
+    out.push_back(
+        {op, type, fits ? static_cast<std::int64_t>(std::llround(work)) : 0, is_replicated(*op)});
   }
   return out;
 }

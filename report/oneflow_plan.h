@@ -30,9 +30,9 @@ OneflowPlan plan_of(const io::oneflow::Record& record,
 /// A tensor that is read in another layout than it is made in.
 struct Reboxing {
   std::string tensor;
-  std::string from, to;  // `S(0)`, `B`
-  std::string name;      // `all-gather`
-  std::int64_t bytes = 0;  // of the whole tensor
+  std::string from, to;                 // `S(0)`, `B`
+  std::string name;                     // `all-gather`
+  std::int64_t bytes = 0;               // of the whole tensor
   const io::oneflow::Operator* reader;  // the first
 };
 std::vector<Reboxing> reboxings(const std::vector<const io::oneflow::Operator*>& order);

@@ -75,8 +75,12 @@ class Build {
     states_[static_cast<Cell>(c)] = {name, {}};
   }
 
+  ir::Source source_of(std::size_t index) const {
+    return {record_.file, record_.line_of_node(index)};
+  }
+
   void enter(std::size_t index) {
-    b_.set_source(ir::Source{record_.file, record_.line_of_node(index)});
+    b_.set_source(source_of(index));
     b_.set_path("");
     const Node& node = record_.node(index);
     const OpRule& rule = *find_rule(node.op);
@@ -89,7 +93,7 @@ class Build {
 
   Step step_of(std::size_t index) {
     const Node& node = record_.node(index);
-    Step step{b_, node, {}, std::vector<std::string>(node.outputs.size()), {}};
+    Step step{b_, node, {}, std::vector<std::string>(node.outputs.size()), {}, source_of(index)};
     for (Cell c : node.outputs) step.types.push_back(type_of(c));
     return step;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -58,6 +59,22 @@ class Patterns {
   };
   std::optional<Increment> increment(ir::NodeId node) const;
 
+  /// 1 / (1 - beta^step), rounded behind.
+  struct Correction : Match {
+    ir::ValueId step;
+    double beta;
+  };
+  std::optional<Correction> correction(ir::ValueId value) const;
+
+  /// Adam with its corrections as scalars, written out: what AdamStep means where no adam_update
+  /// can say it. Ends at the next value of p.
+  struct Adam : Match {
+    ir::ValueId p, g, m, v, bc1, bc2;
+    ir::ValueId next_m, next_v;  // before they are rounded
+    double lr, beta1, beta2, eps;
+  };
+  std::optional<Adam> adam(ir::NodeId node) const;
+
   /// What a counter is before casts and reshapes, which are added to `covered`.
   ir::ValueId bare_count(ir::ValueId value, Match& covered) const;
   /// The number that a scalar is: a constant, or a state that starts as one and never changes.
@@ -67,6 +84,21 @@ class Patterns {
   const ir::Node* maker(ir::ValueId value, const Op& op) const;
   /// The operand of a cast; the value itself when no cast made it.
   ir::ValueId before_cast(ir::ValueId value, Match& covered) const;
+  /// The operands of the node that made the value, where it is of this op, two of them; covers it.
+  std::optional<std::pair<ir::ValueId, ir::ValueId>> pair(ir::ValueId value, const Op& op,
+                                                          Match& covered) const;
+  /// A value times a constant.
+  struct Scaled {
+    ir::ValueId value;
+    double by;
+  };
+  std::optional<Scaled> scaled(ir::ValueId value, Match& covered) const;
+  /// old * beta + change * (1 - beta).
+  struct Average {
+    ir::ValueId old, change;
+    double beta;
+  };
+  std::optional<Average> average(ir::ValueId value, Match& covered) const;
   /// The number that constants make of a scalar, in at most `depth` steps.
   std::optional<double> constant(ir::ValueId value, Match& covered, int depth = 4) const;
 

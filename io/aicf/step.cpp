@@ -133,7 +133,7 @@ constexpr struct {
 
 /// A node with an attribute of unknown meaning: kept, not run.
 Results opaque(const Step& s) {
-  ir::Node node{s.node.op, {}, {}, {}, s.b.path(), {}, true};
+  ir::Node node{s.node.op, {}, {}, {}, s.b.path(), s.source, true};
   for (const Tensor& t : s.in) node.inputs.push_back(t.id());
   for (const Attr& a : s.node.attrs) node.attrs.set(a.key, a.text);
   const ir::NodeId id = s.b.graph().add_node(std::move(node), s.types, s.names);

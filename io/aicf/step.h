@@ -15,6 +15,7 @@ struct Step {
   std::vector<Tensor> in;          // contents of the cells it reads
   std::vector<std::string> names;  // for its results
   std::vector<ir::Type> types;     // of its results, as the document says
+  ir::Source source{};             // its line
   Tensor count{};                  // AdamStep: the step, i64[], where BiasCorr's betas are its own
 };
 

@@ -135,6 +135,7 @@ PyValue PyReader::braces() {
   const Mark start = mark();
   const At open = at();
   accept("{");
+  const bool broken = peek() == ' ';  // pprint's mark of a dict that does not fit on a line
   PyValue v = PyValue::dict({}, false);
   skip_space();
   while (!accept("}")) {
@@ -157,8 +158,8 @@ PyValue PyReader::braces() {
                                open.column, ", found ", shown()));
     skip_space();
   }
-  // pprint would have broken a dict that passes the width; an object's text it leaves.
-  if (line_ == open.line && at().column > kWidth) v.object = true;
+  // A dict that passes the width and is not broken is an object's text.
+  if (line_ == open.line && at().column > kWidth && !broken) v.object = true;
   return v;
 }
 
@@ -251,7 +252,9 @@ PyValue PyReader::number_or_foreign() {
   const std::string_view word = text_.substr(pos_, end - pos_);
   const char* last = word.data() + word.size();
   accept(word);
-  if (at_delimiter()) {
+  // A formula goes on with an operator; anything else ends a number.
+  const bool ends = at_delimiter() || std::string_view("+-*/%").find(peek()) == std::string_view::npos;
+  if (ends) {
     PyValue v = PyValue::of(0);
     if (const auto r = std::from_chars(word.data(), last, v.whole);
         r.ec == std::errc{} && r.ptr == last) {

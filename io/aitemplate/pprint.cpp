@@ -147,6 +147,10 @@ class Printer {
 
   /// A text over several lines: quoted pieces that Python joins again.
   void text(const std::string& whole, int indent, int allowance, int level) {
+    if (whole.empty()) {
+      out += "''";
+      return;
+    }
     if (level == 1) ++indent, ++allowance;
     const std::vector<std::string> lines = lines_of(whole);
     std::vector<std::string> chunks;

@@ -33,6 +33,21 @@ std::string word_of(std::string name) {
   return name;
 }
 
+constexpr std::string_view kInputs = "_input_indexes_to_retain",
+                           kOutputs = "_output_indexes_to_retain";
+
+/// What an opaque node says that it keeps; nothing when it does not say.
+std::optional<std::vector<std::int64_t>> kept_by(const ir::Node& node, std::string_view name,
+                                                 std::size_t limit) {
+  const ir::AttrValue* value = node.attrs.find(name);
+  std::vector<std::int64_t> out;
+  if (!value || !ir::read_attr(*value, out)) return {};
+  for (std::int64_t i : out) {
+    if (i < 0 || i >= static_cast<std::int64_t>(limit)) return {};
+  }
+  return out;
+}
+
 /// A node as it is told, before and after its operands have ids.
 struct Told {
   const ir::Node* node;
@@ -79,8 +94,13 @@ class Writer {
   }
 
   Words opaque_words(const ir::Node& node) const {
+    constexpr std::string_view kEvery[] = {kInputs, kOutputs, "_output_count", "rank",
+                                           "lazy_grad_sum"};  // told of every operation
     Words w{word_of(node.op), {}, {}};
-    for (const auto& [name, value] : node.attrs) w.attributes.push_back({name, attr_value(value)});
+    for (const auto& [name, value] : node.attrs) {
+      if (std::find(std::begin(kEvery), std::end(kEvery), name) != std::end(kEvery)) continue;
+      w.attributes.push_back({name, attr_value(value)});
+    }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] != ir::kNone) w.operands.push_back(static_cast<int>(i));
     }
@@ -130,11 +150,11 @@ class Writer {
     const auto list = [](const std::optional<std::vector<std::int64_t>>& indices) -> Value {
       if (!indices) return {};
       std::vector<Value> items;
-      for (std::int64_t i : *indices) items.push_back({i});
+      for (std::int64_t i : *indices) items.emplace_back().data = i;
       return {std::move(items)};
     };
-    op.attributes.push_back({"_input_indexes_to_retain", list(op.retained_inputs)});
-    op.attributes.push_back({"_output_indexes_to_retain", list(op.retained_outputs)});
+    op.attributes.push_back({std::string(kInputs), list(op.retained_inputs)});
+    op.attributes.push_back({std::string(kOutputs), list(op.retained_outputs)});
     op.attributes.push_back({"_output_count", {static_cast<std::int64_t>(op.outputs.size())}});
     op.attributes.push_back({"rank", {rank}});
     op.attributes.push_back({"lazy_grad_sum", {false}});
@@ -146,6 +166,11 @@ class Writer {
   /// By the op's first gradient rule; everything, for an op that is differentiated by its parts.
   void find_retained(const Told& t, Operation& op) const {
     if (t.words.keeps_nothing) return;
+    if (t.node->opaque && t.node->attrs.find("_output_count")) {  // from a step
+      op.retained_inputs = kept_by(*t.node, kInputs, op.inputs.size());
+      op.retained_outputs = kept_by(*t.node, kOutputs, op.outputs.size());
+      return;
+    }
     const Op* entry = t.node->opaque ? nullptr : find_op(t.node->op);
     std::vector<std::string> saved;
     if (entry && !entry->grads.empty() && !entry->grads[0].saves.empty()) {
@@ -174,8 +199,7 @@ class Writer {
   std::vector<bool> wanting() const {
     std::vector<bool> wants(graph_.values.size(), false);
     for (const ir::StateUse& use : graph_.states) {
-      wants[at(use.value)] =
-          use.state.role == ir::Role::kParam && is_float(use.state.type.dtype);
+      wants[at(use.value)] = use.state.role == ir::Role::kParam && is_float(use.state.type.dtype);
     }
     for (const Told& t : told_) {
       const Op* entry = t.node->opaque ? nullptr : find_op(t.node->op);
@@ -183,7 +207,8 @@ class Writer {
         continue;
       }
       bool reached = false;
-      for (int i : t.words.operands) reached |= wants[at(t.node->inputs[static_cast<std::size_t>(i)])];
+      for (int i : t.words.operands)
+        reached |= wants[at(t.node->inputs[static_cast<std::size_t>(i)])];
       for (ir::ValueId out : t.node->outputs) {
         wants[at(out)] = reached && is_float(graph_.type(out).dtype);
       }
@@ -239,9 +264,9 @@ class Writer {
   Record record_;
   std::vector<Told> told_;
   std::vector<bool> needed_;
-  std::vector<int> variable_;         // per value
-  std::vector<ir::ValueId> values_;   // per variable
-  std::vector<std::int64_t> rank_;    // per value
+  std::vector<int> variable_;        // per value
+  std::vector<ir::ValueId> values_;  // per variable
+  std::vector<std::int64_t> rank_;   // per value
   std::set<std::string> names_;
 };
 

@@ -184,9 +184,9 @@ Tensors get_item(Call& c) {
       const std::int64_t start = cut.start.value_or(0);
       slice.axes.push_back(axis);
       slice.starts.push_back(start);
-      slice.stops.push_back(position      ? (start == -1 ? length : Dim(start + 1))
+      slice.stops.push_back(position   ? (start == -1 ? length : Dim(start + 1))
                             : cut.stop ? Dim(*cut.stop)
-                                          : length);
+                                       : length);
       slice.steps.push_back(cut.step);
     }
     if (position) dropped.push_back(axis);
@@ -222,7 +222,8 @@ Tensors pad(Call& c) {
     const Value* value = m ? find(*m, "constant_values") : nullptr;
     if (value) {
       if (!whole(*value) && !std::get_if<double>(&value->data)) fail("pads with several values");
-      pad.value = whole(*value) ? static_cast<double>(*whole(*value)) : std::get<double>(value->data);
+      pad.value =
+          whole(*value) ? static_cast<double>(*whole(*value)) : std::get<double>(value->data);
     }
   }
   return {ops::pad(x, pad)};
@@ -232,8 +233,10 @@ Tensors pad(Call& c) {
 Tensors cast(Call& c) {
   const Tensor x = c.in(0);
   const std::string type = c.word("type", "");
-  for (const auto& [name, dtype] : {std::pair{"float16", DType::f16}, {"float32", DType::f32},
-                                    {"float64", DType::f64}, {"int32", DType::i32},
+  for (const auto& [name, dtype] : {std::pair{"float16", DType::f16},
+                                    {"float32", DType::f32},
+                                    {"float64", DType::f64},
+                                    {"int32", DType::i32},
                                     {"int64", DType::i64}}) {
     if (type.find(name) != std::string::npos) return {x.cast(dtype)};
   }
@@ -260,10 +263,18 @@ Tensors embed_id(Call& c) {
 }
 
 constexpr Function kRows[] = {
-    {"Identity", identity},      {"Copy", identity},         {"Cast", cast},
-    {"Reshape", reshape},        {"Transpose", transpose},   {"Squeeze", squeeze},
-    {"ExpandDims", expand_dims}, {"Concat", concat},         {"SplitAxis", split_axis},
-    {"GetItem", get_item},       {"BroadcastTo", broadcast_to}, {"Pad", pad},
+    {"Identity", identity},
+    {"Copy", identity},
+    {"Cast", cast},
+    {"Reshape", reshape},
+    {"Transpose", transpose},
+    {"Squeeze", squeeze},
+    {"ExpandDims", expand_dims},
+    {"Concat", concat},
+    {"SplitAxis", split_axis},
+    {"GetItem", get_item},
+    {"BroadcastTo", broadcast_to},
+    {"Pad", pad},
     {"EmbedIDFunction", embed_id},
 };
 

@@ -17,9 +17,8 @@ using Tensors = std::vector<Tensor>;
 
 /// x [n, in], w [out, in], y [n, out]: n^2 = x * y / w.
 std::int64_t rows_of(std::int64_t x, std::int64_t w, std::int64_t y) {
-  const double square = w > 0 ? static_cast<double>(x) / static_cast<double>(w) *
-                                    static_cast<double>(y)
-                              : 0;
+  const double square =
+      w > 0 ? static_cast<double>(x) / static_cast<double>(w) * static_cast<double>(y) : 0;
   const auto n = static_cast<std::int64_t>(std::llround(std::sqrt(square)));
   if (n < 1 || x % n != 0 || y % n != 0 || times(x / n, y / n) != w) {
     fail("no number of rows explains ", x, " elements, ", w, " weights and ", y, " results");
@@ -85,8 +84,7 @@ Tensors sigmoid_cross_entropy(Call& c) {
   const Tensor x = c.in(0);
   const Tensor t = c.known(1) ? c.in(1) : labels(c, 1, x.shape());
   const Tensor counts = ops::not_equal(t, c.b.constant(-1, t.dtype()));
-  const Tensor loss =
-      ops::softplus(x, ops::Softplus{.threshold = 1000}) - x * t.cast(x.dtype());
+  const Tensor loss = ops::softplus(x, ops::Softplus{.threshold = 1000}) - x * t.cast(x.dtype());
   const Tensor counted = where(counts, loss, 0.0);
   if (c.word("reduce", "mean") == "no") return {counted};
   Tensor count = ops::size_as_tensor(c.b, x.dim(0), x.dtype());
@@ -108,8 +106,8 @@ constexpr Function kRows[] = {
 std::span<const Function> loss_functions() { return kRows; }
 
 const Function* find_function(std::string_view name) {
-  for (const auto family : {loss_functions(), image_functions(), pointwise_functions(),
-                            array_functions()}) {
+  for (const auto family :
+       {loss_functions(), image_functions(), pointwise_functions(), array_functions()}) {
     for (const Function& f : family) {
       if (f.name == name) return &f;
     }

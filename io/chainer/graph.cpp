@@ -37,7 +37,7 @@ NamedSizes name_sizes(Import& import, const Assumptions& assumptions, std::int64
 
 /// What the smallest image may be, tried in turn; 0 at the end: images have no name.
 Sizes least_images(const Assumptions& assumptions, std::size_t operations) {
-  constexpr std::size_t kMany = 5000;
+  constexpr std::size_t kMany = 1500;
   std::int64_t side = 0;
   for (const auto& [variable, shape] : assumptions.feeds) {
     if (shape.size() == 4) side = std::max({side, shape[2], shape[3]});

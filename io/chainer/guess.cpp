@@ -37,7 +37,8 @@ Sizes batches(const Record& record, DType real) {
       const auto y =
           static_cast<double>(record.variables[static_cast<std::size_t>(out)].bytes / size);
       const double n = w > 0 ? std::sqrt(x / w * y) : 0;
-      if (n >= 1 && n < 1e9 && std::abs(n - std::round(n)) < 1e-6 * n) add_once(strong, std::llround(n));
+      if (n >= 1 && n < 1e9 && std::abs(n - std::round(n)) < 1e-6 * n)
+        add_once(strong, std::llround(n));
     }
     const Value* shape = op.function == "Reshape" ? find(op.attributes, "shape") : nullptr;
     const auto* sizes = shape ? std::get_if<std::vector<Value>>(&shape->data) : nullptr;
@@ -134,9 +135,8 @@ int settle(const Record& record, const Links& links, Assumptions& assumptions) {
   const Sizes rows = batches(record, assumptions.real);
   Trial best = attempt(record, links, assumptions);
   for (;;) {
-    const auto open = std::find_if(best.asked.begin(), best.asked.end(), [&](int v) {
-      return assumptions.feeds.count(v) == 0;
-    });
+    const auto open = std::find_if(best.asked.begin(), best.asked.end(),
+                                   [&](int v) { return assumptions.feeds.count(v) == 0; });
     if (open == best.asked.end() || trials <= 0) return best.misfits;
     const int variable = *open;
     Assumptions with = assumptions;

@@ -25,8 +25,9 @@ void find_makers(const Record& record, Links& links) {
     for (int v : op.outputs) {
       int& maker = links.maker[at(v)];
       if (maker >= 0) {
-        wrong(record, op, "makes variable ", record.variables[at(v)].id, ", which the forward of line ",
-              record.operations[at(maker)].line, " makes too. A variable has one maker");
+        wrong(record, op, "makes variable ", record.variables[at(v)].id,
+              ", which the forward of line ", record.operations[at(maker)].line,
+              " makes too. A variable has one maker");
       }
       maker = static_cast<int>(i);
     }

@@ -10,10 +10,10 @@ namespace plait::io::chainer {
 
 /// Indices into Record::operations; -1 where there is none.
 struct Links {
-  std::vector<int> maker;          // per variable, the forward that makes it
-  std::vector<int> forward_of;     // per operation, for a backward: its forward
-  std::vector<int> backward_of;    // per operation, for a forward: its backward
-  std::vector<int> forward_order;  // by dependency, then rank, then line
+  std::vector<int> maker;           // per variable, the forward that makes it
+  std::vector<int> forward_of;      // per operation, for a backward: its forward
+  std::vector<int> backward_of;     // per operation, for a forward: its backward
+  std::vector<int> forward_order;   // by dependency, then rank, then line
   std::vector<int> backward_order;  // by dependency, then rank from the last, then line
 };
 

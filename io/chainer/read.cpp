@@ -12,8 +12,8 @@
 namespace plait::io::chainer {
 namespace {
 
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;     // of one variable
-constexpr std::int64_t kMaxTotal = std::int64_t{1} << 50;     // of all
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;  // of one variable
+constexpr std::int64_t kMaxTotal = std::int64_t{1} << 50;  // of all
 constexpr std::size_t kMaxName = 500;
 constexpr std::int64_t kMaxRank = std::int64_t{1} << 31;
 
@@ -143,9 +143,8 @@ class Reader {
   }
 
   Input input(std::int64_t number, std::int64_t all, bool backward) {
-    const std::string expected =
-        str("input ", number + 1, " of ", all, ", `id ",
-            backward ? "gradient`, `id input` or `id output`" : "_`");
+    const std::string expected = str("input ", number + 1, " of ", all, ", `id ",
+                                     backward ? "gradient`, `id input` or `id output`" : "_`");
     const auto [id, tag] = cut(line(expected));
     Input in{known(id, expected), Tag::kArray};
     for (Tag t : {Tag::kArray, Tag::kGradient, Tag::kInput, Tag::kOutput}) {

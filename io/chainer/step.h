@@ -22,8 +22,7 @@ struct Assumptions {
 
 class Step {
  public:
-  Step(const Record& record, const Links& links, const Assumptions& assumptions,
-       NamedSizes sizes);
+  Step(const Record& record, const Links& links, const Assumptions& assumptions, NamedSizes sizes);
 
   void forward();
   void backward();
@@ -43,7 +42,7 @@ class Step {
   /// Empty, or why not.
   std::string add_known(int index, const Operation& op);
   void commit(Call& call, int index, const std::vector<Tensor>& ys);
-  void add_opaque_forward(int index, const Operation& op);
+  void add_opaque_forward(const Operation& op);
   void add_backward(int index);
   bool add_gradients(int index, const Operation& op, const std::vector<int>& wanted);
   void add_opaque_backward(const Operation& op, const std::vector<int>& wanted);
@@ -64,11 +63,11 @@ class Step {
   DType real_;
   Builder b_{"step"};
   std::vector<Known> variables_;
-  std::vector<ir::ValueId> values_;                        // per variable
-  std::vector<NodeRange> nodes_;                           // per operation
-  std::vector<bool> opaque_;                               // per operation
-  std::vector<int> gradient_makers_, readers_;             // per variable
-  std::vector<std::vector<ir::ValueId>> contributions_;    // per variable: its gradient's parts
+  std::vector<ir::ValueId> values_;                      // per variable
+  std::vector<NodeRange> nodes_;                         // per operation
+  std::vector<bool> opaque_;                             // per operation
+  std::vector<int> gradient_makers_, readers_;           // per variable
+  std::vector<std::vector<ir::ValueId>> contributions_;  // per variable: its gradient's parts
   std::vector<int> asked_;
   std::set<int> asked_set_;
   std::vector<std::string> notes_;

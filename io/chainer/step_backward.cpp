@@ -23,7 +23,8 @@ ir::ValueId Step::gradient_of(int variable, const Origin& origin) {
   b_.set_source(origin.source);
   if (parts.empty()) {
     const bool end = links_.maker[at(variable)] >= 0 && readers_[at(variable)] == 0;
-    if (variables_[at(variable)].parameter || !is_float(b_.graph().type(value_of(variable)).dtype)) {
+    if (variables_[at(variable)].parameter ||
+        !is_float(b_.graph().type(value_of(variable)).dtype)) {
       return ir::kNone;
     }
     if (!end && gradient_makers_[at(variable)] == 0) {

@@ -13,8 +13,8 @@ namespace plait::io::chainer {
 struct Words {
   std::string function;
   Members attributes;
-  std::vector<int> operands;  // positions of the node's operands that become inputs
-  int outputs = 1;            // how many of its first results are told
+  std::vector<int> operands;   // positions of the node's operands that become inputs
+  int outputs = 1;             // how many of its first results are told
   bool keeps_nothing = false;  // the backward needs no array, whatever the op's gradient says
 };
 

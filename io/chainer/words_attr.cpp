@@ -11,13 +11,13 @@ namespace {
 Value array_value(const Array& array) {
   Members m{{"dtype", {std::string(name_of(array.dtype()))}}, {"shape", {}}, {"values", {}}};
   std::vector<Value> shape, values;
-  for (std::int64_t n : array.sizes()) shape.push_back({n});
+  for (std::int64_t n : array.sizes()) shape.emplace_back().data = n;
   for (std::int64_t i = 0; i < array.count(); ++i) {
     if (is_float(array.dtype())) {
       const double x = array.real(i);
       values.push_back(x - x == 0 ? Value{x} : Value{real_text(x)});  // JSON has no infinity
     } else {
-      values.push_back({array.integer(i)});
+      values.emplace_back().data = array.integer(i);
     }
   }
   m[1].value = {std::move(shape)};
@@ -89,22 +89,20 @@ Value attr_value(const ir::AttrValue& value) {
       return x - x == 0 ? Value{x} : Value{Members{{"real", {real_text(x)}}}};
     }
     Value operator()(const std::string& s) const { return {s}; }
-    Value operator()(DType t) const {
-      return {Members{{"dtype", {std::string(name_of(t))}}}};
-    }
+    Value operator()(DType t) const { return {Members{{"dtype", {std::string(name_of(t))}}}}; }
     Value operator()(const std::vector<Dim>& dims) const {
       std::vector<Value> out;
-      for (const Dim& d : dims) out.push_back({d.value()});
+      for (const Dim& d : dims) out.emplace_back().data = d.value();
       return {std::move(out)};
     }
     Value operator()(const std::vector<double>& xs) const {
       std::vector<Value> out;
-      for (double x : xs) out.push_back({x});
+      for (double x : xs) out.emplace_back().data = x;
       return {std::move(out)};
     }
     Value operator()(const std::vector<std::string>& texts) const {
       std::vector<Value> out;
-      for (const std::string& s : texts) out.push_back({s});
+      for (const std::string& s : texts) out.emplace_back().data = s;
       return {std::move(out)};
     }
     Value operator()(const ir::Literal& literal) const { return array_value(*literal.array); }

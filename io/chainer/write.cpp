@@ -13,8 +13,8 @@ std::string write(const Record& record) {
     out += str(v.id, " ", v.bytes, " ", v.name, "\n");
   }
   for (const Operation& op : record.operations) {
-    out += str(op.backward ? "backward" : "forward", "\n", op.inputs.size(), " ",
-               op.outputs.size(), "\n");
+    out += str(op.backward ? "backward" : "forward", "\n", op.inputs.size(), " ", op.outputs.size(),
+               "\n");
     for (const Input& in : op.inputs) {
       out += id_of(in.variable) + " ";
       out += tag_text(in.tag);

@@ -101,7 +101,8 @@ void check_vars(const Record& record, const Known& known) {
     if (var.force_update_src) {
       want_var(record, known, *var.force_update_src, path + ".force_update_src");
     }
-    if (var.readonly_src) want_var(record, known, *var.readonly_src, path + ".mem_readonly_fwd_src");
+    if (var.readonly_src)
+      want_var(record, known, *var.readonly_src, path + ".mem_readonly_fwd_src");
     if (var.mem_plan) check_plan(record, var, chunks);
     check_tag(record, known, var, "VALUE", var.value);
     check_tag(record, known, var, "SHAPE", var.shape);

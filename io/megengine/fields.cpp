@@ -47,7 +47,9 @@ At At::member(std::size_t i) const& {
   return At(m.value, *this, m.key);
 }
 
-void At::expected(std::string_view what) const { fail("expected ", what, ", is ", glimpse(*json_)); }
+void At::expected(std::string_view what) const {
+  fail("expected ", what, ", is ", glimpse(*json_));
+}
 
 const Json::Object& At::object() const {
   const auto* object = json_->as<Json::Object>();

@@ -13,7 +13,8 @@ namespace plait::io::megengine {
 /// Whether a text that begins so is of this format; `head` is the first 64 KiB at most.
 bool detects(std::string_view head);
 
-/// UserError `FILE:LINE: what, and a hint` on the first mistake.
+/// UserError on the first mistake: `FILE:LINE:COLUMN: what` where it is no JSON, else `FILE: JSON
+/// path: what, and a hint`. Keys that are not known are kept.
 Record read(std::string_view text, const std::string& file);
 
 /// The graphs of the document; UserError names the node that cannot be.

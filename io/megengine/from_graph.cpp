@@ -106,16 +106,15 @@ class Writer {
     if (operations > 0) out.computation = operations;
     record_.profiler->footprints->push_back(std::move(out));
   }
-  Sizes shape_of_var(Id id) const {
-    return sizes_of(graph_.type(value_of_.at(id)).shape);
-  }
+  Sizes shape_of_var(Id id) const { return sizes_of(graph_.type(value_of_.at(id)).shape); }
   void note_values(const Operator& op, const std::vector<ir::ValueId>& values) {
     for (std::size_t i = 0; i < values.size(); ++i) value_of_.emplace(op.outputs[i], values[i]);
   }
 
   void add_state(const ir::StateUse& use) {
     const bool fixed = !updated_.contains(use.state.name);
-    Operator& op = add_operator(fixed ? "ImmutableTensor" : "SharedDeviceTensor", use.state.name, {});
+    Operator& op =
+        add_operator(fixed ? "ImmutableTensor" : "SharedDeviceTensor", use.state.name, {});
     op.extra.push_back({std::string(kRole), std::string(ir::role_name(use.state.role))});
     op.extra.push_back({std::string(kInit), init_text(use.state.init)});
     Var& var = add_var(op, use.value, "CONST");
@@ -237,10 +236,10 @@ class Writer {
   const RunTimes& times_;
   Record record_;
   Id next_id_ = 0;
-  std::unordered_map<std::string, ir::ValueId> updated_;     // states with a next value
+  std::unordered_map<std::string, ir::ValueId> updated_;  // states with a next value
   std::unordered_map<ir::ValueId, Id> var_of_;
-  std::unordered_map<Id, ir::ValueId> value_of_;             // by var
-  std::unordered_map<Id, std::size_t> place_of_var_;         // in the record
+  std::unordered_map<Id, ir::ValueId> value_of_;      // by var
+  std::unordered_map<Id, std::size_t> place_of_var_;  // in the record
   std::unordered_map<Id, std::int64_t> step_of_op_, step_of_var_;
   std::unordered_set<ir::ValueId> overwriting_;
 };

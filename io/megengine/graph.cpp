@@ -72,15 +72,13 @@ void add_opaque(Call& c) {
     const std::optional<Sizes> sizes = shape_of(t.index, var);
     if (!sizes) fail("the shape of its output, var ", t.index.var(var).id, ", is recorded nowhere");
     const DType first = inputs.empty() ? DType::f32 : inputs[0].dtype();
-    types.push_back(
-        {dtype_of(t.index, var).value_or(first), opaque_shape(t, inputs, *sizes)});
+    types.push_back({dtype_of(t.index, var).value_or(first), opaque_shape(t, inputs, *sizes)});
     const auto name = t.names_for(var);
     names.push_back(name.empty() ? t.b.graph().fresh_name("opaque") : name[0]);
   }
   const ir::NodeId id = t.b.graph().add_node(std::move(node), types, std::move(names));
   for (std::size_t i = 0; i < results.size(); ++i) {
-    t.values[static_cast<std::size_t>(results[i])] =
-        t.b.value(t.b.graph().node(id).outputs[i]);
+    t.values[static_cast<std::size_t>(results[i])] = t.b.value(t.b.graph().node(id).outputs[i]);
   }
 }
 
@@ -201,21 +199,40 @@ Import translated(const Index& index, Naming naming) {
   return std::move(t.import);
 }
 
-}  // namespace
+/// The largest side of an image among the feeds; 0 where none is one.
+std::int64_t largest_image(const Index& index) {
+  std::int64_t most = 0;
+  for (std::size_t v = 0; v < index.record.vars.size(); ++v) {
+    if (!is_feed(index.record.ops[static_cast<std::size_t>(index.producer[v])])) continue;
+    const std::optional<Sizes> sizes = shape_of(index, static_cast<int>(v));
+    if (sizes && sizes->size() == 4) most = std::max({most, (*sizes)[1], (*sizes)[2], (*sizes)[3]});
+  }
+  return most;
+}
 
-Import to_graphs(const Record& record) {
-  const Index index(record);
-  return import_with_sizes([&](bool named) {
-    if (!named) return translated(index, {});
+/// With names for batch and image. Windows without padding need an image of some size: the smallest
+/// power of two that does. Where none does, with a name for the batch alone.
+Import with_names(const Index& index) {
+  const std::int64_t largest = std::min<std::int64_t>(largest_image(index), 1024);
+  for (std::int64_t image = 1; image <= largest; image *= 2) {
     try {
-      Import import = translated(index, {.batch = true, .image = true});
+      Import import = translated(index, {.batch = true, .image = image});
       verify_types(import.package.graphs[0]);
       verify_types(substitute(import.package.graphs[0], import.bindings()));
       return import;
     } catch (const UserError&) {
-      return translated(index, {.batch = true, .image = false});
+      continue;
     }
-  });
+  }
+  return translated(index, {.batch = true, .image = 0});
+}
+
+}  // namespace
+
+Import to_graphs(const Record& record) {
+  const Index index(record);
+  return import_with_sizes(
+      [&](bool named) { return named ? with_names(index) : translated(index, {}); });
 }
 
 }  // namespace plait::io::megengine

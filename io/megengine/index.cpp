@@ -9,7 +9,8 @@ namespace {
 
 // In the order of DType; MegEngine has no 64-bit types, their names follow its pattern.
 constexpr std::array<std::string_view, kDTypeCount> kNames{
-    "Float64", "Float32", "Float16", "BFloat16", "Int64", "Int32", "Int16", "Int8", "Uint8", "Bool"};
+    "Float64", "Float32", "Float16", "BFloat16", "Int64",
+    "Int32",   "Int16",   "Int8",    "Uint8",    "Bool"};
 
 template <std::size_t N>
 bool among(std::string_view word, const std::array<std::string_view, N>& words) {
@@ -20,9 +21,15 @@ constexpr std::array<std::string_view, 5> kConstants{
     "ImmutableTensor", "SharedDeviceTensor", "SharedDeviceTensorWithFormat",
     "MultipleDeviceTensorHolder", "VolatileSharedDeviceTensor"};
 constexpr std::array<std::string_view, 2> kFeeds{"Host2DeviceCopy", "InputCallback"};
-constexpr std::array<std::string_view, 9> kContractions{
-    "ConvolutionForward", "ConvBiasForward", "ConvolutionBackwardData", "ConvolutionBackwardFilter",
-    "MatrixMul", "BatchedMatrixMul", "conv2d", "linear", "matmul"};
+constexpr std::array<std::string_view, 9> kContractions{"ConvolutionForward",
+                                                        "ConvBiasForward",
+                                                        "ConvolutionBackwardData",
+                                                        "ConvolutionBackwardFilter",
+                                                        "MatrixMul",
+                                                        "BatchedMatrixMul",
+                                                        "conv2d",
+                                                        "linear",
+                                                        "matmul"};
 
 /// Where among the shapes of a footprint an output of its operator stands: scratch has none.
 std::optional<std::size_t> place_of_output(const Index& index, const Operator& op, Id var) {

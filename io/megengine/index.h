@@ -21,8 +21,8 @@ struct Index {
   std::vector<int> owner;                 // by var: see owner_of
   std::vector<std::vector<int>> readers;  // by var: operators of the sequence, in its order
   std::vector<int> step;                  // by operator: its place in the sequence; -1 for the host
-  std::vector<const Footprint*> footprint;          // by operator; may be null
-  std::vector<const Timing*> device, host;          // by operator; may be null
+  std::vector<const Footprint*> footprint;  // by operator; may be null
+  std::vector<const Timing*> device, host;  // by operator; may be null
 
   const Operator& op(int i) const { return record.ops[static_cast<std::size_t>(i)]; }
   const Var& var(int i) const { return record.vars[static_cast<std::size_t>(i)]; }

@@ -44,8 +44,7 @@ class TreeBuilder : public nlohmann::json_sax<Lohmann> {
     refuse_repeated_keys(std::get<Json::Object>(open_.back()->value));
     return close();
   }
-  bool parse_error(std::size_t position, const std::string&,
-                   const Lohmann::exception& e) override {
+  bool parse_error(std::size_t position, const std::string&, const Lohmann::exception& e) override {
     const std::size_t at = std::min(position > 0 ? position - 1 : 0, text_.size());
     fail(file_, ":", ir::line_and_column(text_, at), ": not JSON: ", reason(e.what()),
          at + 1 >= text_.size() ? ". Was the document cut off?" : "");
@@ -54,7 +53,11 @@ class TreeBuilder : public nlohmann::json_sax<Lohmann> {
  private:
   /// `[json.exception...] parse error at ...: syntax error while parsing value - what; last read..`
   static std::string reason(std::string_view what) {
-    if (const auto dash = what.find(" - "); dash != what.npos) what.remove_prefix(dash + 3);
+    if (const auto dash = what.find(" - "); dash != what.npos) {
+      what.remove_prefix(dash + 3);
+    } else if (what.starts_with("[")) {
+      what.remove_prefix(std::min(what.find("] "), what.size() - 2) + 2);
+    }
     return std::string(what.substr(0, std::min(what.find("; last read"), std::size_t{80})));
   }
 
@@ -162,8 +165,6 @@ struct Glimpse {
 
 }  // namespace
 
-Json::Json(Array x) : value(std::move(x)) {}
-Json::Json(Object x) : value(std::move(x)) {}
 bool Json::operator==(const Json& other) const { return value == other.value; }
 bool Member::operator==(const Member& other) const {
   return key == other.key && value == other.value;

@@ -17,13 +17,14 @@ struct Json {
   using Object = std::vector<Member>;
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> value;
 
-  Json() = default;  // null
-  Json(bool x) : value(x) {}
-  Json(int x) : value(std::int64_t{x}) {}
-  Json(std::int64_t x) : value(x) {}
-  Json(double x) : value(x) {}
-  Json(const char* x) : value(std::string(x)) {}
-  Json(std::string x) : value(std::move(x)) {}
+  // Defined behind Member, which they need whole.
+  Json();  // null
+  Json(bool x);
+  Json(int x);
+  Json(std::int64_t x);
+  Json(double x);
+  Json(const char* x);
+  Json(std::string x);
   Json(Array x);
   Json(Object x);
 
@@ -42,6 +43,16 @@ struct Member {
   Json value;
   bool operator==(const Member& other) const;
 };
+
+inline Json::Json() = default;
+inline Json::Json(bool x) : value(x) {}
+inline Json::Json(int x) : value(std::int64_t{x}) {}
+inline Json::Json(std::int64_t x) : value(x) {}
+inline Json::Json(double x) : value(x) {}
+inline Json::Json(const char* x) : value(std::string(x)) {}
+inline Json::Json(std::string x) : value(std::move(x)) {}
+inline Json::Json(Array x) : value(std::move(x)) {}
+inline Json::Json(Object x) : value(std::move(x)) {}
 
 inline constexpr int kMaxDepth = 64;
 inline constexpr std::int64_t kMaxValues = 8'000'000;  // in one document

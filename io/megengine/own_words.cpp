@@ -1,9 +1,9 @@
-// What our writer adds where MegEngine has no word: our own ops with their attributes as text, roles
-// and initial values of states, module paths and lines of source. Read back here.
-#include "ir/lexer.h"
-#include "ir/reader.h"
+// What our writer adds where MegEngine has no word: our own ops with their attributes as text,
+// roles and initial values of states, module paths and lines of source. Read back here.
 #include "io/megengine/translate.h"
 #include "io/megengine/words.h"
+#include "ir/lexer.h"
+#include "ir/reader.h"
 
 namespace plait::io::megengine {
 namespace {

@@ -20,8 +20,8 @@ Span read_span(const At& at) {
   const At end = at.at("end"), kern = at.at("kern"), start = at.at("start");
   const Span span{end.real(), kern.real(), start.real()};
   if (!(span.start <= span.kern && span.kern <= span.end)) {
-    at.fail("expected start <= kern <= end, is ", real_text(span.start), ", ",
-            real_text(span.kern), ", ", real_text(span.end));
+    at.fail("expected start <= kern <= end, is ", real_text(span.start), ", ", real_text(span.kern),
+            ", ", real_text(span.end));
   }
   return span;
 }

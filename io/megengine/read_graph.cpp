@@ -55,8 +55,8 @@ Operator read_operator(const At& at, const At& id) {
       out.waiting->emplace_back(waiting.object()[i].key, read_ids(waiting.member(i)));
     }
   }
-  out.others = others_of(at, {"waiting_spec", "output", "input", "type", "name", "id", "extra",
-                              "node_type"});
+  out.others = others_of(
+      at, {"waiting_spec", "output", "input", "type", "name", "id", "extra", "node_type"});
   return out;
 }
 
@@ -144,10 +144,9 @@ Var read_var(const At& at, const At& id) {
   out.mem_plan = read_plan(plan);
   if (const auto value = tags.find("VALUE")) out.value = read_tag(*value, false);
   if (const auto shape = tags.find("SHAPE")) out.shape = read_tag(*shape, true);
-  out.others =
-      others_of(at, {"prev_dev_ptr_end", "flag", "comp_node", "prev_dev_ptr", "force_update_src",
-                     "dev_ptr", "mem_plan", "mem_readonly_fwd_src", "name", "static_infer_tags",
-                     "id", "node_type"});
+  out.others = others_of(
+      at, {"prev_dev_ptr_end", "flag", "comp_node", "prev_dev_ptr", "force_update_src", "dev_ptr",
+           "mem_plan", "mem_readonly_fwd_src", "name", "static_infer_tags", "id", "node_type"});
   return out;
 }
 

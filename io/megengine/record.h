@@ -33,7 +33,7 @@ struct Timing {
 
 struct Footprint {
   Id op = 0;
-  Json param;  // an object; a list for Subtensor
+  Json param;                                // an object; a list for Subtensor
   std::vector<Sizes> out_shapes, in_shapes;  // scratch outputs left out
   std::int64_t memory = 0;                   // bytes read and written, scratch left out
   std::optional<std::int64_t> computation;   // counted operations

@@ -92,11 +92,17 @@ constexpr Fused kFused[] = {
        return c.last(ops::mul, {s, hard_gate(s)});
      }},
     {"H_SWISH", 1,
-     [](const Call& c, const Inputs& x) { return c.last(ops::mul, {x[0], hard_gate(x[0])}); }},
+     [](const Call& c, const Inputs& x) {
+       return c.last(ops::mul, {x[0], hard_gate(x[0])});
+     }},
     {"FUSE_MUL_ADD3", 3,
-     [](const Call& c, const Inputs& x) { return c.last(ops::add, {x[0] * x[1], x[2]}); }},
+     [](const Call& c, const Inputs& x) {
+       return c.last(ops::add, {x[0] * x[1], x[2]});
+     }},
     {"FUSE_MUL_ADD4", 4,
-     [](const Call& c, const Inputs& x) { return c.last(ops::add, {x[0] * x[1], x[2] * x[3]}); }},
+     [](const Call& c, const Inputs& x) {
+       return c.last(ops::add, {x[0] * x[1], x[2] * x[3]});
+     }},
     {"SWITCH_GT0", 2,
      [](const Call& c, const Inputs& x) {
        return c.last(ops::where, {x[0] > 0, x[1], constant_like(x[1], 0)});
@@ -106,11 +112,17 @@ constexpr Fused kFused[] = {
        return c.last(ops::where, {x[0] <= x[1], x[2], constant_like(x[2], 0)});
      }},
     {"ABS_GRAD", 2,
-     [](const Call& c, const Inputs& x) { return c.last(ops::mul, {call(ops::sign, {x[0]}), x[1]}); }},
+     [](const Call& c, const Inputs& x) {
+       return c.last(ops::mul, {call(ops::sign, {x[0]}), x[1]});
+     }},
     {"SIGMOID_GRAD", 2,
-     [](const Call& c, const Inputs& x) { return c.last(ops::mul, {x[0] * (1 - x[0]), x[1]}); }},
+     [](const Call& c, const Inputs& x) {
+       return c.last(ops::mul, {x[0] * (1 - x[0]), x[1]});
+     }},
     {"TANH_GRAD", 2,
-     [](const Call& c, const Inputs& x) { return c.last(ops::mul, {1 - x[0] * x[0], x[1]}); }},
+     [](const Call& c, const Inputs& x) {
+       return c.last(ops::mul, {1 - x[0] * x[0], x[1]});
+     }},
     {"FAST_TANH", 1,  // x * (27 + x^2) / (27 + 9 * x^2)
      [](const Call& c, const Inputs& x) {
        const Tensor xx = x[0] * x[0];
@@ -119,8 +131,8 @@ constexpr Fused kFused[] = {
     {"LOG_SUM_EXP", 2,
      [](const Call& c, const Inputs& x) {
        const Tensor distance = call(ops::abs, {x[0] - x[1]});
-       return c.last(ops::add, {call(ops::maximum, {x[0], x[1]}),
-                                call(ops::log1p, {(-distance).exp()})});
+       return c.last(ops::add,
+                     {call(ops::maximum, {x[0], x[1]}), call(ops::log1p, {(-distance).exp()})});
      }},
     {"ROUND", 1,  // halves away from zero
      [](const Call& c, const Inputs& x) {

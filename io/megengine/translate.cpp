@@ -33,11 +33,14 @@ bool all_whole(const Var& var) {
                      [](const Json& item) { return item.as<std::int64_t>() != nullptr; });
 }
 
-/// Weights of contractions by their fan; what else there is, small.
+/// Weights of contractions by their fan, with gain 1 (norms are folded into the weights, so residual
+/// sums would grow from block to block with more); what else there is, small.
 ir::Init initial(const Index& index, int var, DType dtype, const Sizes& sizes) {
   if (!is_float(dtype)) return init::zeros();
   for (int reader : index.readers[static_cast<std::size_t>(var)]) {
-    if (is_contraction(index.op(reader)) && sizes.size() >= 2) return init::make(init::Kaiming{});
+    if (is_contraction(index.op(reader)) && sizes.size() >= 2) {
+      return init::make(init::Kaiming{.gain = 1});
+    }
   }
   return init::make(init::Normal{.mean = 0, .std = 0.01});
 }
@@ -74,19 +77,20 @@ Tensor constant_or_state(Translation& t, int var) {
 Shape named_shape(Translation& t, const Sizes& sizes) {
   Shape shape = plait::shape_of(sizes);
   auto& known = t.import.sizes;
-  const auto name = [&](std::size_t i, const std::string& as) {
+  const auto name = [&](std::size_t i, const std::string& as, std::int64_t least) {
     if (sizes[i] < 2 || (known.contains(as) && known[as] != sizes[i])) return;
-    shape[i] = t.import.named(as, sizes[i]);
+    const std::int64_t most = t.import.named(as, sizes[i]).hi();
+    shape[i] = Dim::symbol(as, std::min(least, sizes[i]), most);
   };
-  if (t.naming.batch && !sizes.empty()) name(0, "batch");
-  if (t.naming.image && sizes.size() == 4) {
+  if (t.naming.batch && !sizes.empty()) name(0, "batch", 1);
+  if (t.naming.image > 0 && sizes.size() == 4) {
     if (sizes[2] == sizes[3] || sizes[1] == sizes[2]) {
       const std::size_t first = sizes[2] == sizes[3] ? 2 : 1;
-      name(first, "image");
-      name(first + 1, "image");
+      name(first, "image", t.naming.image);
+      name(first + 1, "image", t.naming.image);
     } else {
-      name(2, "height");
-      name(3, "width");
+      name(2, "height", t.naming.image);
+      name(3, "width", t.naming.image);
     }
   }
   t.bindings = t.import.bindings();

@@ -1,5 +1,5 @@
-// Operators of MegEngine as nodes of a graph: what the rules work with. A rule is the meaning of one
-// type of operator; types without a rule become opaque nodes.
+// Operators of MegEngine as nodes of a graph: what the rules work with. A rule is the meaning of
+// one type of operator; types without a rule become opaque nodes.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,8 @@ class Params {
 
 /// Which sizes of the feeds get names.
 struct Naming {
-  bool batch = false, image = false;
+  bool batch = false;
+  std::int64_t image = 0;  // the smallest image that must do; 0: it gets no name
 };
 
 /// A graph under construction, with what is known of each var.

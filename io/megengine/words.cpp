@@ -34,11 +34,10 @@ Found conv(const NodeView& v) {
   const auto a = v.as<ops::Conv2d>();
   const auto pad = symmetric(a.padding);
   if (!pad || a.groups != 1) return std::nullopt;
-  Object param{{"compute_mode", "DEFAULT"}, {"format", a.layout},
-               {"sparse", "DENSE"},         {"stride_w", a.stride[1]},
-               {"stride_h", a.stride[0]},   {"pad_w", (*pad)[1]},
-               {"dilate_w", a.dilation[1]}, {"dilate_h", a.dilation[0]},
-               {"pad_h", (*pad)[0]},        {"mode", "CROSS_CORRELATION"}};
+  Object param{{"compute_mode", "DEFAULT"},  {"format", a.layout},        {"sparse", "DENSE"},
+               {"stride_w", a.stride[1]},    {"stride_h", a.stride[0]},   {"pad_w", (*pad)[1]},
+               {"dilate_w", a.dilation[1]},  {"dilate_h", a.dilation[0]}, {"pad_h", (*pad)[0]},
+               {"mode", "CROSS_CORRELATION"}};
   if (!v.has(2)) return Word{"ConvolutionForward", std::move(param)};
   param.push_back({"nonlineMode", "IDENTITY"});
   return Word{"ConvBiasForward", std::move(param)};
@@ -46,15 +45,14 @@ Found conv(const NodeView& v) {
 
 Word pool(const char* mode, const std::string& layout, const Sizes& kernel, const Sizes& stride,
           const Sizes& pad) {
-  return {"PoolingForward",
-          Object{{"format", layout},
-                 {"window_w", kernel[1]},
-                 {"window_h", kernel[0]},
-                 {"stride_w", stride[1]},
-                 {"stride_h", stride[0]},
-                 {"pad_w", pad[1]},
-                 {"pad_h", pad[0]},
-                 {"mode", mode}}};
+  return {"PoolingForward", Object{{"format", layout},
+                                   {"window_w", kernel[1]},
+                                   {"window_h", kernel[0]},
+                                   {"stride_w", stride[1]},
+                                   {"stride_h", stride[0]},
+                                   {"pad_w", pad[1]},
+                                   {"pad_h", pad[0]},
+                                   {"mode", mode}}};
 }
 
 Found max_pool(const NodeView& v) {

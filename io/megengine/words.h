@@ -10,12 +10,12 @@
 namespace plait::io::megengine {
 
 // Keys of an operator's `extra` that MegEngine does not have.
-inline constexpr std::string_view kRole = "role";          // of a state: `buffer`
-inline constexpr std::string_view kInit = "init";          // of a state: `normal(std=0.02)`
-inline constexpr std::string_view kPath = "path";          // of modules
-inline constexpr std::string_view kSource = "source";      // `models/mlp.cpp:20`
-inline constexpr std::string_view kOpaque = "opaque";      // an op that Plait lacks too
-inline constexpr std::string_view kLeftOut = "left_out";   // operands that are not there, by place
+inline constexpr std::string_view kRole = "role";         // of a state: `buffer`
+inline constexpr std::string_view kInit = "init";         // of a state: `normal(std=0.02)`
+inline constexpr std::string_view kPath = "path";         // of modules
+inline constexpr std::string_view kSource = "source";     // `models/mlp.cpp:20`
+inline constexpr std::string_view kOpaque = "opaque";     // an op that Plait lacks too
+inline constexpr std::string_view kLeftOut = "left_out";  // operands that are not there, by place
 
 /// Type and parameters of an operator.
 struct Word {

@@ -77,7 +77,8 @@ Json operator_json(const Operator& op) {
   Json waiting;
   if (op.waiting) {
     Object by_node;
-    for (const auto& [comp_node, vars] : *op.waiting) by_node.push_back({comp_node, ids_json(vars)});
+    for (const auto& [comp_node, vars] : *op.waiting)
+      by_node.push_back({comp_node, ids_json(vars)});
     waiting = std::move(by_node);
   }
   return with({{"waiting_spec", std::move(waiting)},

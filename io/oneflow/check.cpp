@@ -131,9 +131,8 @@ void check(Record& record, const Lines& lines, bool traced) {
     lines.fail("the log ends without an op: neither op confs nor a tree of operators. ",
                "Was the graph's debug level (graph.debug) below 2?");
   }
-  const bool has_output = std::any_of(record.ops.begin(), record.ops.end(), [](const TracedOp& o) {
-    return o.kind == OpKind::kOutput;
-  });
+  const bool has_output = std::any_of(record.ops.begin(), record.ops.end(),
+                                      [](const TracedOp& o) { return o.kind == OpKind::kOutput; });
   if (!record.ops.empty() && !has_output) {
     lines.fail("the log ends while ops are traced: after ", record.ops.back().name,
                " no output follows. Is it cut off?");

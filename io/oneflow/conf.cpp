@@ -133,6 +133,7 @@ struct ConfReader {
       out.tensors.push_back(text(s));
       if (out.tensors.back().empty()) wrong(s.line, "a tensor has no name");
     }
+    if (out.tensors.empty()) wrong(in.line, in.key, " ", out.key, " holds no tensor");
     return out;
   }
 
@@ -181,8 +182,8 @@ void ConfReader::sort_ports(const ProtoField& conf, std::string_view order,
   for (const ProtoField& f : conf.fields) {
     if (f.key != order) continue;
     const std::string key = text(f);
-    const auto at = std::find_if(ports.begin(), ports.end(),
-                                 [&](const Port& p) { return p.key == key; });
+    const auto at =
+        std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.key == key; });
     if (at == ports.end()) wrong(f.line, order, " names ", key, ", which is not there");
     sorted.push_back(std::move(*at));
     ports.erase(at);

@@ -119,8 +119,9 @@ struct Finisher {
     if (blob.layouts.size() != op.placement.mesh.size()) {
       blob.layouts.assign(op.placement.mesh.size(), {});
     }
-    import.notes.push_back(str(in.tensor, " is made by the run time, outside the tree: it is a feed "
-                                          "of the graph final"));
+    import.notes.push_back(str(in.tensor,
+                               " is made by the run time, outside the tree: it is a feed "
+                               "of the graph final"));
     return values[in.tensor] =
                graph.add_feed(in.tensor, type_of(in.tensor, blob, op.placement, {}));
   }
@@ -154,7 +155,8 @@ struct Finisher {
         values[output_names[i]] = made[i];
       }
     }
-    if (is_note(op.name, TensorNote::kOutput)) graph.fetches.push_back({names.port(op.name), made[0]});
+    if (is_note(op.name, TensorNote::kOutput))
+      graph.fetches.push_back({names.port(op.name), made[0]});
   }
 
   /// An operator without results changes the states it reads; an assignment the first alone.
@@ -188,8 +190,12 @@ std::string type_by_name(const Operator& op) {
     std::string_view text, type;
   };
   constexpr Ending kEndings[] = {
-      {"-cast_f2h", "cast"},          {"-cast_h2f", "cast"},   {"-Identity", "identity"},
-      {"-ScalarAdd", "scalar_add"},   {"-Assign", "assign"},   {"_pinned_identity", "identity"},
+      {"-cast_f2h", "cast"},
+      {"-cast_h2f", "cast"},
+      {"-Identity", "identity"},
+      {"-ScalarAdd", "scalar_add"},
+      {"-Assign", "assign"},
+      {"_pinned_identity", "identity"},
       {"adam_bias_correction_factor1", "adam_bias_correction_factor"},
       {"adam_bias_correction_factor2", "adam_bias_correction_factor"},
   };

@@ -19,9 +19,9 @@ std::string type_by_name(const Operator& op);
 
 /// A sum that a pass fused into the op before it: the tree does not show that op's third operand.
 struct HiddenInput {
-  const Operator* op;   // what makes the sum now
-  std::string tensor;   // what it adds
-  std::string sum;      // the traced add_n that is gone
+  const Operator* op;  // what makes the sum now
+  std::string tensor;  // what it adds
+  std::string sum;     // the traced add_n that is gone
 };
 std::vector<HiddenInput> hidden_inputs(const Record& record);
 

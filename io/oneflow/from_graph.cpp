@@ -38,7 +38,8 @@ struct Describer {
   static std::string clean(std::string_view text) {
     std::string out;
     for (char c : text) {
-      const bool bad = c <= ' ' || c == 127 || std::string_view("(),[]").find(c) != std::string_view::npos;
+      const bool bad =
+          c <= ' ' || c == 127 || std::string_view("(),[]").find(c) != std::string_view::npos;
       out += bad ? '_' : c;
     }
     return out.empty() ? "_" : out;
@@ -121,7 +122,8 @@ struct Describer {
   void add_feeds() {
     for (std::size_t i = 0; i < graph.feeds.size(); ++i) {
       const ir::Value& v = graph.value(graph.feeds[i]);
-      const std::string name = fresh(str("_", clean(graph.name), "_input.0.", i, "_", clean(v.name)));
+      const std::string name =
+          fresh(str("_", clean(graph.name), "_input.0.", i, "_", clean(v.name)));
       add_note(root, TensorNote::kInput, name, v.type);
       add_source(root, name, graph.feeds[i]);
     }
@@ -136,8 +138,8 @@ struct Describer {
                                   ? std::string_view()
                                   : std::string_view(use.state.name).substr(0, dot));
       if (shown) {
-        add_note(to, use.state.role == ir::Role::kParam ? TensorNote::kParameter
-                                                        : TensorNote::kBuffer,
+        add_note(to,
+                 use.state.role == ir::Role::kParam ? TensorNote::kParameter : TensorNote::kBuffer,
                  name, use.state.type);
       }
       add_source(to, name, use.value);
@@ -168,7 +170,8 @@ struct Describer {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == ir::kNone) attributes.push_back(str("absent=", i));
     }
-    for (const auto& [key, value] : node.attrs) attributes.push_back(key + "=" + attribute_text(value));
+    for (const auto& [key, value] : node.attrs)
+      attributes.push_back(key + "=" + attribute_text(value));
     op.attributes = join(attributes, ", ");
     module(node.path).lines.push_back({0, std::move(op)});
   }

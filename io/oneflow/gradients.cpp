@@ -13,8 +13,8 @@ constexpr std::string_view kOptimizer = "_optimizer";
 struct Trace {
   std::unordered_map<std::string_view, const TracedOp*> maker;
   std::unordered_map<std::string_view, std::vector<const TracedOp*>> readers;
-  std::unordered_map<std::string_view, const TracedOp*> norms;  // layer_norm by its mean
-  std::unordered_map<std::string_view, const TracedOp*> scans;  // wkv by its k
+  std::unordered_map<std::string_view, const TracedOp*> norms;     // layer_norm by its mean
+  std::unordered_map<std::string_view, const TracedOp*> scans;     // wkv by its k
   std::unordered_map<std::string_view, const TracedOp*> matrices;  // by module; null for several
   std::map<std::string, std::string> found;
 

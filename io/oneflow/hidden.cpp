@@ -9,8 +9,8 @@ namespace plait::io::oneflow {
 namespace {
 
 struct Search {
-  std::unordered_map<std::string, const Operator*> maker;           // in the tree, by tensor
-  std::unordered_map<std::string_view, const Operator*> by_name;     // in the tree
+  std::unordered_map<std::string, const Operator*> maker;         // in the tree, by tensor
+  std::unordered_map<std::string_view, const Operator*> by_name;  // in the tree
   std::unordered_map<std::string_view, const TracedOp*> traced_maker;
   std::unordered_map<std::string_view, std::vector<const TracedOp*>> readers;  // traced
   std::unordered_map<std::string, std::string> carrier;  // tensor that is gone -> what holds it now

@@ -127,7 +127,8 @@ std::vector<const Operator*> execution_order(const Record& record,
   if (order.size() < count) {
     std::vector<bool> done(count, false);
     for (Index i : order) done[i] = true;
-    const auto stuck = static_cast<Index>(std::find(done.begin(), done.end(), false) - done.begin());
+    const auto stuck =
+        static_cast<Index>(std::find(done.begin(), done.end(), false) - done.begin());
     const Operator& op = *sorter.operators[stuck];
     plait::fail(record.file.text, ":", op.line.number, ": operator ", op.name,
                 " waits for itself: the operators of the tree form a circle");

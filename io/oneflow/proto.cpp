@@ -14,8 +14,8 @@ constexpr std::size_t kMaxFields = 100'000;  // of one message
 bool is_key(std::string_view key) {
   if (key.empty()) return false;
   for (char c : key) {
-    const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '_';
+    const bool good =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     if (!good) return false;
   }
   return true;

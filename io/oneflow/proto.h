@@ -12,8 +12,8 @@ namespace plait::io::oneflow {
 
 struct ProtoField {
   std::string key;
-  std::string text;               // of a scalar; a string without its quotes
-  bool quoted = false;            // it was a string
+  std::string text;                // of a scalar; a string without its quotes
+  bool quoted = false;             // it was a string
   std::vector<ProtoField> fields;  // of a message
   bool message = false;
   std::int64_t line = 0;

@@ -61,8 +61,9 @@ struct LogReader {
   void read_note() {
     const std::string_view line = lines.line();
     if (is_tree_start(line)) {
-      if (record.tree) lines.fail("a second tree; the first begins at line ",
-                                  record.tree->line.number, ". One graph per log is read");
+      if (record.tree)
+        lines.fail("a second tree; the first begins at line ", record.tree->line.number,
+                   ". One graph per log is read");
       record.tree = read_tree(lines);
     } else if (line.starts_with("(GRAPH:")) {
       read_progress();

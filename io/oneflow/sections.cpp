@@ -123,7 +123,8 @@ std::vector<Module> read_modules(Lines& lines) {
     modules.push_back(std::move(module));
     if (depth == 0) return modules;
   }
-  lines.fail("the printed model that begins at line ", first, " is not closed. Is the log cut off?");
+  lines.fail("the printed model that begins at line ", first,
+             " is not closed. Is the log cut off?");
 }
 
 bool read_train_line(const LibaiLine& line, const Lines& lines, std::vector<TrainLine>& training) {

@@ -38,8 +38,7 @@ struct Tracer {
     const States states(record, names, sizes);
     for (const TracedOp& op : record.ops) {
       if (op.kind == OpKind::kInput) {
-        const Tensor feed =
-            b.feed(names.port(op.name), op.blob->dtype, sizes.feed(op.blob->shape));
+        const Tensor feed = b.feed(names.port(op.name), op.blob->dtype, sizes.feed(op.blob->shape));
         tensors.emplace(op.outputs[0].tensors[0], feed);
       } else if (op.kind == OpKind::kVariable) {
         const ir::ValueId id = b.graph().add_state(states.parameter(op.name, *op.blob));
@@ -137,8 +136,9 @@ struct Tracer {
       const auto at = places.find(name);
       if (at == places.end()) continue;
       ir::Type& type = graph.values[static_cast<std::size_t>(tensor.id())].type;
-      const bool fits = std::all_of(at->second.axes.begin(), at->second.axes.end(),
-                                    [&](const ir::Layout& l) { return l.axis < std::max(type.rank(), 1); });
+      const bool fits =
+          std::all_of(at->second.axes.begin(), at->second.axes.end(),
+                      [&](const ir::Layout& l) { return l.axis < std::max(type.rank(), 1); });
       if (fits) type.place = at->second;
     }
     for (ir::StateUse& use : graph.states) use.state.type = graph.type(use.value);

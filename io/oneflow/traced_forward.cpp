@@ -109,8 +109,7 @@ void constant(const OpContext& c) {
   const double value = c.attr_or("is_floating_value", true)
                            ? c.attr<double>("floating_value")
                            : static_cast<double>(c.attr<std::int64_t>("integer_value"));
-  c.out("out", ops::broadcast_to, {c.b.constant(value, dtype)},
-        ops::ShapeTo{c.sizes.feed(sizes)});
+  c.out("out", ops::broadcast_to, {c.b.constant(value, dtype)}, ops::ShapeTo{c.sizes.feed(sizes)});
 }
 
 void ones_like(const OpContext& c) {
@@ -121,10 +120,10 @@ void ones_like(const OpContext& c) {
 void pad(const OpContext& c) {
   const Tensor x = c.in("x");
   const Sizes &before = c.attr<Sizes>("padding_before"), &after = c.attr<Sizes>("padding_after");
-  const double value = is_float(x.dtype())
-                           ? c.attr_or("floating_constant_value", 0.0)
-                           : static_cast<double>(
-                                 c.attr_or<std::int64_t>("integral_constant_value", 0));
+  const double value =
+      is_float(x.dtype())
+          ? c.attr_or("floating_constant_value", 0.0)
+          : static_cast<double>(c.attr_or<std::int64_t>("integral_constant_value", 0));
   c.out("y", ops::pad, {x}, ops::Pad{shape_of(before), shape_of(after), {}, value});
 }
 

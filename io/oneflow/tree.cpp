@@ -230,8 +230,10 @@ Operator read_operator(const Lines& lines) {
   in.expect(" -> (");
   out.outputs = read_operands(in);
   in.expect(", ");
-  if (in.take("attributes=(")) out.attributes = std::string(in.until("), placement=("));
-  else in.expect("placement=(");
+  if (in.take("attributes=("))
+    out.attributes = std::string(in.until("), placement=("));
+  else
+    in.expect("placement=(");
   out.placement = read_placement(in);
   in.expect("))");
   if (!in.at_end()) in.expected("the end of the line");

@@ -7,9 +7,9 @@ namespace plait::io::oneflow {
 namespace {
 
 std::string operand_text(const Operand& o) {
-  const std::string inside = str("sbp=", short_layouts_text(o.blob.layouts),
-                                 ", size=", sizes_text(o.blob.shape, false), ", dtype=(oneflow.",
-                                 python_name(o.blob.dtype), ")");
+  const std::string inside =
+      str("sbp=", short_layouts_text(o.blob.layouts), ", size=", sizes_text(o.blob.shape, false),
+          ", dtype=(oneflow.", python_name(o.blob.dtype), ")");
   return o.tensor + (o.bare ? ":" + inside : ":(" + inside + ")");
 }
 
@@ -27,8 +27,8 @@ std::string operands_text(const std::vector<Operand>& operands) {
 
 std::string operator_text(const Operator& op) {
   return str("(OPERATOR: ", op.name, operands_text(op.inputs), " -> ", operands_text(op.outputs),
-             op.attributes.empty() ? "" : ", attributes=(" + op.attributes + ")",
-             ", placement=(", placement_text(op.placement), "))");
+             op.attributes.empty() ? "" : ", attributes=(" + op.attributes + ")", ", placement=(",
+             placement_text(op.placement), "))");
 }
 
 std::string_view note_word(TensorNote::Kind kind) {

@@ -12,7 +12,7 @@
 namespace plait::io::oneflow {
 namespace {
 
-constexpr std::size_t kMaxRank = 64;    // axes of a tensor
+constexpr std::size_t kMaxRank = 64;     // axes of a tensor
 constexpr std::size_t kMaxRanks = 4096;  // processes
 
 struct DTypeWords {

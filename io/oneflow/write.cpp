@@ -38,13 +38,13 @@ std::string write(const Record& record) {
   if (!record.graph.empty()) out += progress + "start building graph.\n";
   out += tracing_text(record, progress) + passes_text(record);
   if (record.build_seconds) {
-    out += str(progress, "building graph Done! Cost time: ", real_text(*record.build_seconds),
-               "s.\n");
+    out +=
+        str(progress, "building graph Done! Cost time: ", real_text(*record.build_seconds), "s.\n");
   }
   out += memory_text(record);
   if (record.plan_seconds) {
-    out += str(progress, "building plan Done! Cost time: ", real_text(*record.plan_seconds),
-               "s.\n");
+    out +=
+        str(progress, "building plan Done! Cost time: ", real_text(*record.plan_seconds), "s.\n");
   }
   if (record.tree) out += tree_text(*record.tree);
   return out + training_text(record);

@@ -68,6 +68,13 @@ TEST(Pairing, AFedWeightAndAMissingBias) {
   EXPECT_EQ(paired(kept, fed), "image=x fc.weight=w fc.bias=? ");
 }
 
+TEST(Pairing, SizesOfOneDoNotMatter) {
+  EXPECT_EQ(paired("graph a(x: f32[1,3,1,1]) { %y = neg(x) : f32[1,3,1,1] return %y }",
+                   "graph b(z: f32[3], v: f32[3,3]) { %y = neg(v) : f32[3,3] %w = neg(z) : f32[3] "
+                   "return %y, %w }"),
+            "x=z ?=v ");
+}
+
 TEST(Pairing, IntegersAreNotFloats) {
   EXPECT_EQ(paired("graph a(i: i32[2]) { %y = neg(i) : i32[2] return %y }",
                    "graph b(x: f32[2], j: i64[2]) { %y = neg(x) : f32[2] %z = neg(j) : i64[2] "

@@ -62,7 +62,7 @@ TEST(AicfErrors, Header) {
 TEST(AicfErrors, Counts) {
   expect_messages({
       {"values: 3", "values: 2",
-       "f:7: found \"  v002  y            shape=(4, 2) dtype=t\"..., expected an empty line behind "
+       "f:7: found \"  v002  y            shape=(4, 2) dtype=\"..., expected an empty line behind "
        "the 2 values that line 2 says"},
       {"values: 3", "values: 4",
        "f:8: found an empty line, expected value 4 of the 4 that line 2 says, as \"  vID  NAME "
@@ -90,11 +90,10 @@ TEST(AicfErrors, Values) {
        "f:7: v002 stands behind v009, expected ids that ascend. Are lines "
        "exchanged?"},
       {"W            shape", "W           shape",
-       "f:6: column 9: found \"W           shape=(2, 3) dtype=torch.fl\"..., expected a name "
-       "filled "
-       "up with blanks to 12 characters"},
+       "f:6: column 21: found \"shape=(2, 3) dtype=torch.float32 device=\"..., expected \" "
+       "shape=\""},
       {"W            shape", "W             shape",
-       "f:6: column 9: found \"W             shape=(2, 3) dtype=torch.\"..., expected a name "
+       "f:6: column 9: found \"W             shape=(2, 3) dtype=torch.f\"..., expected a name "
        "filled "
        "up with blanks to 12 characters"},
       {"  W  ", "  \x01  ",
@@ -111,8 +110,8 @@ TEST(AicfErrors, Values) {
        "expected a size. It cannot be negative"},
       {"(2, 3)", "(9000000000, 900000)",
        "f:6: sizes [9000000000,900000] are more than 2^48 elements"},
-      {"torch.float32", "torch.float23",
-       "f:5: column 41: found \"torch.float23 device=cpu\", expected a dtype of torch. Did you "
+      {"torch.float32", "torch.float33",
+       "f:5: column 41: found \"torch.float33 device=cpu\", expected a dtype of torch. Did you "
        "mean "
        "'torch.float32'?"},
       {"device=cpu", "device=",
@@ -142,7 +141,7 @@ TEST(AicfErrors, Nodes) {
        "f:10: column 8: found \"Linear (v000, v001) -> (v002)\", expected "
        "an op filled up with blanks to 10 characters"},
       {"(v000, v001)", "(v000, v007)",
-       "f:10: column 27: found \"v007) -> (v002)\", expected a value "
+       "f:10: column 26: found \"v007) -> (v002)\", expected a value "
        "of the list above. There is no v007"},
       {"(v000, v001)", "(v000,v001)",
        "f:10: column 24: found \",v001) -> (v002)\", expected \", \""},

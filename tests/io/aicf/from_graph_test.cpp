@@ -86,6 +86,38 @@ TEST(AicfFromGraph, ImportedDocumentsComeBack) {
             test::sample("sgd"));
 }
 
+/// Corrections with other betas than the update, and corrections that are fed: Adam in single ops.
+TEST(AicfFromGraph, AdamInSingleOpsIsAdamStepAgain) {
+  const std::string fed =
+      "=== IRGraph: fed ===\nvalues: 6, nodes: 1\n\n[values]\n"
+      "  v000  p            shape=(3,) dtype=torch.float16 device=cuda:0\n"
+      "  v001  g            shape=(3,) dtype=torch.float16 device=cuda:0\n"
+      "  v002  m            shape=(3,) dtype=torch.float16 device=cuda:0\n"
+      "  v003  v            shape=(3,) dtype=torch.float32 device=cuda:0\n"
+      "  v004  bc1          shape=() dtype=torch.float32 device=cuda:0\n"
+      "  v005  bc2          shape=() dtype=torch.float32 device=cuda:0\n\n[nodes]\n"
+      "  #000 AdamStep   (v000, v001, v002, v003, v004, v005) -> (v000, v002, v003)  "
+      "{lr=0.003, beta1=0.9, beta2=0.95, eps=1e-08}";
+  EXPECT_EQ(write(written(test::package_of(read(fed, "f")).graphs[0])), fed);
+
+  const Record record = test::sample_record("in_place");
+  const Record back = written(test::package_of(record).graphs[0]);
+  ASSERT_EQ(back.nodes.size(), record.nodes.size());
+  for (std::size_t i = 0; i < back.nodes.size(); ++i) {
+    EXPECT_EQ(back.nodes[i].op, record.nodes[i].op);
+    EXPECT_EQ(back.nodes[i].attrs, record.nodes[i].attrs);
+  }
+  Session a = session_of(test::package_of(record)), b = session_of(test::package_of(back));
+  for (int step = 0; step < 3; ++step) {
+    const Arrays feeds = test::feeds_of(a.package(), 2);
+    static_cast<void>(a.run({"", feeds, {}}));
+    static_cast<void>(b.run({"", feeds, {}}));
+  }
+  for (const std::string name : {"W", "m", "v"}) {
+    EXPECT_TRUE(a.state(name).same_bits(b.state(name))) << name;
+  }
+}
+
 /// A deeper network: layers without bias, two layers without relu between them, sum of squares.
 struct Deep : nn::ModuleOf<Deep> {
   Deep()

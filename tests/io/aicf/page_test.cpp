@@ -88,6 +88,13 @@ TEST(AicfPage, AdamReadsTheOriginalAndCountsInPlace) {
   EXPECT_EQ(find(page, "written and never read")->nodes, (Names{"v014 d_x of #006 LinearBwd"}));
 }
 
+TEST(AicfPage, NodesOfUnknownMeaningAreCountedToo) {
+  const report::Page page =
+      page_of(test::replaced(test::sample("sgd"), "{lr=0.05}", "{lr=0.05, k=1}"));
+  EXPECT_TRUE(has(page, "#008 SgdStep has an attribute of unknown meaning and cannot be run"));
+  EXPECT_TRUE(has(page, "SgdStep        4        4"));
+}
+
 TEST(AicfPage, AProductOverItsOwnOperand) {
   const std::string text =
       "=== IRGraph: g ===\nvalues: 2, nodes: 1\n\n[values]\n"

@@ -64,7 +64,7 @@ TEST(PyValue, SaysWhereItStands) {
 TEST(PyValue, RefusesWhatIsNoValue) {
   EXPECT_EQ(error(""), "t:1:1: a value was expected, found the end of the text");
   EXPECT_EQ(error("["), "t:1:2: a value was expected, found the end of the text");
-  EXPECT_EQ(error("[1 2]"), "t:1:2: `,` or `]` was expected in the list opened at 1:1, found `2]`");
+  EXPECT_EQ(error("[1 2]"), "t:1:4: `,` or `]` was expected in the list opened at 1:1, found `2]`");
   EXPECT_EQ(error("{'a' 1}"), "t:1:6: `:` was expected after a key, found `1}`");
   EXPECT_EQ(error("{'a': 1 'b'}"),
             "t:1:9: `,` or `}` was expected in the dict opened at 1:1, found `'b'}`");
@@ -87,12 +87,17 @@ TEST(PyValue, IsWrittenAsPprintDoes) {
   EXPECT_EQ(pformat(parse("{'a': [1, 2.5], 'b': (1,)}")), "{'a': [1, 2.5], 'b': (1,)}");
   const std::string k(40, 'k');
   EXPECT_EQ(pformat(parse("{'" + k + "': ['" + k + "', 'b']}")),
-            "{ '" + k + "': [ '" + k + "',\n" + std::string(46, ' ') + "'b']}");
+            "{ '" + k + "': [ '" + k + "',\n" + std::string(48, ' ') + "'b']}");
   const std::string words =
       "word word word word word word word word word word word word word word word word word word";
   EXPECT_EQ(pformat(PyValue::of(words)),
             "('word word word word word word word word word word word word word word word '\n"
             " 'word word word')");
+  const std::string wide(80, 'w');  // nothing behind it fits
+  for (const char* empty : {"''", "[ ]", "{ }", "( )", "OrderedDict()"}) {
+    const std::string text = "{ '" + wide + "': " + empty + "}";
+    EXPECT_EQ(pformat(parse(text)), text);
+  }
   EXPECT_EQ(py_repr(PyValue::of("it's\x01\n")), "\"it's\\x01\\n\"");
   EXPECT_EQ(py_real(1e-5), "1e-05");
   EXPECT_EQ(py_real(1e22), "1e+22");

@@ -1,9 +1,9 @@
-// Graphs of the samples: run, and compared with models/, with a graph built by hand, or with numbers
-// worked out by hand.
+// Graphs of the samples: run, and compared with models/, with a graph built by hand, or with
+// numbers worked out by hand.
 #include "models/registry.h"
 #include "ops/activation.h"
-#include "ops/conv.h"
 #include "ops/contract.h"
+#include "ops/conv.h"
 #include "ops/pool.h"
 #include "ops/softmax.h"
 #include "ops/verify.h"
@@ -116,8 +116,8 @@ TEST(Graph, AStepAdvancesItsState) {
   session.set_state("w", w);
   const Arrays out = run(session, {{"x", x}});
   // y = x w^T is (4 3; 13 9; 22 15; 31 21) by column; w -= 0.25 * y^T x.
-  EXPECT_EQ(out.at("loss").real(0), 4 * 4 + 13 * 13 + 22 * 22 + 31 * 31 + 3 * 3 + 9 * 9 + 15 * 15 +
-                                        21 * 21);
+  EXPECT_EQ(out.at("loss").real(0),
+            4 * 4 + 13 * 13 + 22 * 22 + 31 * 31 + 3 * 3 + 9 * 9 + 15 * 15 + 21 * 21);
   const double y[2][4] = {{4, 13, 22, 31}, {3, 9, 15, 21}};
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < 3; ++j) {
@@ -170,9 +170,8 @@ TEST(Graph, ModesOfElemwise) {
   near("FUSE_ADD_H_SWISH", {x, y}, [](double a, double b, double) {
     return (a + b) * std::fmin(std::fmax(a + b + 3, 0), 6) / 6;
   });
-  near("H_SWISH", {x}, [](double a, double, double) {
-    return a * std::fmin(std::fmax(a + 3, 0), 6) / 6;
-  });
+  near("H_SWISH", {x},
+       [](double a, double, double) { return a * std::fmin(std::fmax(a + 3, 0), 6) / 6; });
   near("FUSE_MUL_ADD3", {x, y, z}, [](double a, double b, double c) { return a * b + c; });
   near("FUSE_MUL_ADD4", {x, y, z, x}, [](double a, double b, double c) { return a * b + c * a; });
   near("SWITCH_GT0", {x, y}, [](double a, double b, double) { return a > 0 ? b : 0; });
@@ -184,9 +183,8 @@ TEST(Graph, ModesOfElemwise) {
   near("LOG_SUM_EXP", {x, y},
        [](double a, double b, double) { return std::log(std::exp(a) + std::exp(b)); });
   near("ROUND", {x}, [](double a, double, double) { return std::round(a); });
-  near("FAST_TANH", {x}, [](double a, double, double) {
-    return a * (27 + a * a) / (27 + 9 * a * a);
-  });
+  near("FAST_TANH", {x},
+       [](double a, double, double) { return a * (27 + a * a) / (27 + 9 * a * a); });
 }
 
 TEST(Graph, AModeOfTomorrowIsOpaque) {

@@ -33,7 +33,7 @@ TEST(Read, KeepsTimesAddressesFlagsAndPlans) {
   const Span& span = r.profiler->device->at(0).by_place.at(0).second;
   EXPECT_NEAR(span.end - span.kern, 1e-6, 1e-12);
 
-  const Var& next = r.vars.at(6);
+  const Var& next = r.vars.at(7);
   EXPECT_EQ(next.name, "SUB(w,MUL)[13]");
   EXPECT_TRUE(next.has_flag("FLAG_OF_TOMORROW"));
   EXPECT_EQ(next.force_update_src, 3);
@@ -46,7 +46,7 @@ TEST(Read, KeepsTimesAddressesFlagsAndPlans) {
 
 TEST(Read, KeepsWhatItDoesNotKnow) {
   const Record r = sample("step");
-  EXPECT_EQ(r.vars.at(6).others, (Others{{"colour", "blue"}}));
+  EXPECT_EQ(r.vars.at(7).others, (Others{{"colour", "blue"}}));
   EXPECT_EQ(json_text(r.graph_others), "{ \"planner\": { \"version\": 3}}");
   EXPECT_EQ(json_text(*r.profiler->internal),
             "{ \"6\": [ [ \"gemm\", 0.02], [ \"split_k\", 0.01]]}");
@@ -54,8 +54,7 @@ TEST(Read, KeepsWhatItDoesNotKnow) {
   ASSERT_TRUE(product.waiting);
   EXPECT_EQ(product.waiting->at(0).first, "gpu0:0");
   EXPECT_EQ(product.waiting->at(0).second, std::vector<Id>{1});
-  EXPECT_EQ(json_text(r.profiler->footprints->at(3).others),
-            "{ \"in_layouts\": [ null, [ 1, 4]]}");
+  EXPECT_EQ(json_text(r.profiler->footprints->at(3).others), "{ \"in_layouts\": [ null, [ 1, 4]]}");
 }
 
 TEST(Read, SectionsMayBeMissing) {

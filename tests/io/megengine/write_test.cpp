@@ -110,8 +110,8 @@ TEST(FromGraph, FootprintsTimesAndMemoryAreTheRuns) {
   for (const Var& var : record.vars) {
     EXPECT_FALSE(var.dev_ptr) << "no address is made up";
     EXPECT_EQ(var.prev_dev_ptr, 0);
-    EXPECT_EQ(var.has_flag(kPersistentFlag), is_constant(index.op(index.producer_of(
-                                                 index.var_of(var.id)))));
+    EXPECT_EQ(var.has_flag(kPersistentFlag),
+              is_constant(index.op(index.producer_of(index.var_of(var.id)))));
   }
   const Record untimed = from_graph(graph, {});
   EXPECT_FALSE(untimed.profiler->device || untimed.profiler->host);
@@ -135,7 +135,7 @@ TEST(FromGraph, AnOpaqueNodeStaysOne) {
   int opaque = 0;
   for (const ir::Node& node : back.nodes) {
     opaque += node.opaque;
-    if (node.opaque) EXPECT_EQ(node.op, "NMSKeep");
+    EXPECT_EQ(node.opaque, node.op == "NMSKeep");
   }
   EXPECT_EQ(opaque, 1);
 }

@@ -44,7 +44,8 @@ struct WholeLog : testing::Test {
 };
 
 std::int64_t count_kind(const Record& r, OpKind kind) {
-  return std::count_if(r.ops.begin(), r.ops.end(), [&](const TracedOp& o) { return o.kind == kind; });
+  return std::count_if(r.ops.begin(), r.ops.end(),
+                       [&](const TracedOp& o) { return o.kind == kind; });
 }
 
 TEST_F(WholeLog, Counts) {
@@ -121,7 +122,8 @@ TEST_F(WholeLog, GraphsHoldEveryOp) {
 
 TEST_F(WholeLog, NamesPathsSourcesAndPlacesSurvive) {
   const ir::Graph& traced = import().package.graphs[0];
-  const ir::Value& y = traced.value(traced.find_value("model.blocks.0.att.key-broadcast_matmul-20/out_0"));
+  const ir::Value& y =
+      traced.value(traced.find_value("model.blocks.0.att.key-broadcast_matmul-20/out_0"));
   const ir::Node& node = traced.node(y.producer);
   EXPECT_EQ(node.op, "matmul");
   EXPECT_EQ(node.path, "blocks.0.att.key");
@@ -177,10 +179,18 @@ double difference(const Array& a, const Array& b) {
 }
 
 TEST_F(WholeLog, RunsAsTheNetworkOfModels) {
-  const models::Rwkv4Sizes sizes{.layers = 6, .width = 32, .vocab = 50, .context = 8, .copy = 8,
-                                 .mask = false, .xavier = true};
-  DimBindings set{{"batch", Dim(2)}, {"time", Dim(8)}, {"width", Dim(32)},
-                  {"vocab", Dim(50)}, {"copy", Dim(8)}};
+  const models::Rwkv4Sizes sizes{.layers = 6,
+                                 .width = 32,
+                                 .vocab = 50,
+                                 .context = 8,
+                                 .copy = 8,
+                                 .mask = false,
+                                 .xavier = true};
+  DimBindings set{{"batch", Dim(2)},
+                  {"time", Dim(8)},
+                  {"width", Dim(32)},
+                  {"vocab", Dim(50)},
+                  {"copy", Dim(8)}};
   ir::Package package;
   for (const ir::Graph& g : import().package.graphs) {
     package.graphs.push_back(ir::substitute(g, set));
@@ -203,21 +213,53 @@ TEST_F(WholeLog, RunsAsTheNetworkOfModels) {
   for (const auto& [name, array] : want) {
     ASSERT_TRUE(got.count(name)) << name;
     // f32 sums over a few hundred terms in another order: some hundred roundings of 6e-8.
-    EXPECT_LT(difference(got.at(name), array), 2e-5) << name;
+    EXPECT_LT(difference(got.at(name), array), 5e-6) << name;
     worst = std::max(worst, difference(got.at(name), array));
   }
-  RecordProperty("worst_difference", std::to_string(worst));
-  std::printf("loss %.7f, largest difference of 117 results %.2e\n", want.at("loss").real(0), worst);
+  std::printf("loss %.7f, largest difference of 117 results %.2e\n", want.at("loss").real(0),
+              worst);
+
+  // The log does not mask its copy head: with the mask of the reference it is another network.
+  models::Rwkv4Sizes masked = sizes;
+  masked.mask = true;
+  Session other({{reference(masked, 2)}}, make_backend("ref"), 1);
+  for (const std::string& name : other.state_names()) other.set_state(name, model.state(name));
+  EXPECT_GT(difference(got.at("loss"), other.run({"", feeds, {"loss"}}).at("loss")), 1e-3);
+}
+
+TEST_F(WholeLog, CutsAreErrorsOrNotes) {
+  const std::string text = read_file(kPath);
+  const auto outcome = [&](std::string_view mark, std::size_t behind) -> std::string {
+    const std::string_view cut = std::string_view(text).substr(0, text.find(mark) + behind);
+    Lines lines(cut, "log");
+    try {
+      const Import import = to_graphs(read(lines));
+      return std::to_string(import.package.graphs.size()) + " graphs, " + import.notes.back();
+    } catch (const UserError& e) {
+      return e.what();
+    }
+  };
+  EXPECT_EQ(
+      outcome("(GRAPH:GraphBase_0:GraphBase) start building graph.", 0),
+      "log:226: the log ends without an op: neither op confs nor a tree of operators. Was the "
+      "graph's debug level (graph.debug) below 2?");
+  EXPECT_EQ(outcome("op_type_name: \"wkv\"", 10),
+            "log:1812: the log ends inside the op conf that begins at line 1807. Is it cut off?");
+  EXPECT_EQ(outcome("(GRAPH:GraphBase_0:GraphBase) end building graph modules.", 0),
+            "log:40224: the log ends while ops are traced: after "
+            "model.emb-unsorted_segment_sum_like-898 no output follows. Is it cut off?");
+  EXPECT_EQ(outcome("pass_cnt_9-AutoTrainStep", 24),
+            "1 graphs, the log does not have the training lines");
+  EXPECT_EQ(outcome("Chunk id: 1 MemBlock id: 152", 12),
+            "1 graphs, the log does not have the training lines");
+  EXPECT_EQ(outcome("(OPERATOR: model.blocks.3", 40),
+            "log:42893: the log ends inside the line of an operator. Is it cut off?");
+  EXPECT_EQ(outcome("(MODULE:model.blocks.3.att:RWKV_TimeMix()): (\n", 46),
+            "log:42938: the log ends inside the tree that begins at line 41563. Is it cut off?");
+  EXPECT_EQ(outcome("total_loss: 5.177", 3),
+            "2 graphs, System-Train-LearningRate-Scheduler_63/out is made by the run time, outside "
+            "the tree: it is a feed of the graph final");
 }
 
 }  // namespace
 }  // namespace plait::io::oneflow
-#include "report/oneflow.h"
-namespace plait::io::oneflow {
-TEST(Scratch, Page) {
-  const std::string text = read_file("../shared/documents/oneflow_rwkv4_train.log");
-  Lines lines(text, "log");
-  const Record r = read(lines);
-  std::printf("%s", report::of_oneflow(r, to_graphs(r)).text().c_str());
-}
-}
