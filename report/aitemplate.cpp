@@ -96,17 +96,18 @@ void add_symbols(Page& page, const AitView& view) {
 void add_exec_paths(Page& page, const AitView& view) {
   Section& s = page.section("Kernels by exec_path");
   s.table = {{"operator", "when", "kernel", "epilogue", "alignment", "workspace"},
-             {false, false, false, false, true, true}, {}};
+             {false, false, false, false, true, true},
+             {}};
   for (const OperatorRecord& op : view.record.operators) {
     if (!op.exec_path) continue;
     for (const auto& path : *op.exec_path) {
       const bool empty = path.kernel.is(PyValue::kText) && path.kernel.text.empty();
-      const std::string kernel = path.kernel.is(PyValue::kText) ? path.kernel.text
-                                                                : py_repr(path.kernel);
-      s.table.rows.push_back(
-          {op.name, path.predicate, empty ? "not yet searched" : kernel, op.epilogue.value_or("-"),
-           op.epilogue_alignment ? std::to_string(*op.epilogue_alignment) : "-",
-           op.workspace ? with_commas(*op.workspace) : "-"});
+      const std::string kernel =
+          path.kernel.is(PyValue::kText) ? path.kernel.text : py_repr(path.kernel);
+      s.table.rows.push_back({op.name, path.predicate, empty ? "not yet searched" : kernel,
+                              op.epilogue.value_or("-"),
+                              op.epilogue_alignment ? std::to_string(*op.epilogue_alignment) : "-",
+                              op.workspace ? with_commas(*op.workspace) : "-"});
     }
   }
   if (s.table.rows.empty()) s.facts.push_back(words("exec_path", "none recorded"));

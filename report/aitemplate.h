@@ -1,8 +1,8 @@
 // The page of a document of this format.
 #pragma once
 
-#include "io/import.h"
 #include "io/aitemplate/record.h"
+#include "io/import.h"
 #include "report/page.h"
 
 namespace plait::report {

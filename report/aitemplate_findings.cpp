@@ -49,8 +49,8 @@ std::int64_t AitView::bytes(const OperatorRecord& op) const {
 }
 
 bool AitView::is_contraction(const OperatorRecord& op) {
-  for (std::string_view family : {"conv2d", "transposed_conv2d", "gemm_", "bmm_", "linear",
-                                  "matmul"}) {
+  for (std::string_view family :
+       {"conv2d", "transposed_conv2d", "gemm_", "bmm_", "linear", "matmul"}) {
     if (op.op.starts_with(family)) return true;
   }
   return false;
@@ -111,12 +111,11 @@ void find_epilogues(Page& page, const AitView& view) {
   const auto whole = static_cast<double>(bytes_moved(view));
   for (const Epilogue& e : epilogues(view)) {
     const std::int64_t saved = 2 * view.bytes(*e.between);
-    const std::string why =
-        e.addends.empty()
-            ? "An"
-            : str("AITemplate keeps them apart because ", join(e.addends, ", "),
-                  e.addends.size() == 1 ? " is a full tensor, not a vector; an"
-                                        : " are full tensors, not vectors; an");
+    const std::string why = e.addends.empty()
+                                ? "An"
+                                : str("AITemplate keeps them apart because ", join(e.addends, ", "),
+                                      e.addends.size() == 1 ? " is a full tensor, not a vector; an"
+                                                            : " are full tensors, not vectors; an");
     page.findings.push_back(
         {str("One kernel is right for ", e.contraction->name, " and ", e.elementwise->name, ": ",
              e.between->name, " (", bytes_text(view.bytes(*e.between)),
@@ -129,8 +128,10 @@ void find_epilogues(Page& page, const AitView& view) {
 }
 
 void find_unsearched(Page& page, const AitView& view) {
-  Finding found{"", "No kernel was profiled yet, so nothing is known about speed; the document is "
-                    "from before the search.", {}};
+  Finding found{"",
+                "No kernel was profiled yet, so nothing is known about speed; the document is "
+                "from before the search.",
+                {}};
   for (const OperatorRecord& op : view.record.operators) {
     if (!op.exec_path || op.exec_path->empty()) continue;
     const bool none = std::all_of(op.exec_path->begin(), op.exec_path->end(), [](const auto& p) {
@@ -185,8 +186,10 @@ void find_frozen(Page& page, const AitView& view) {
     }
   }
   if (frozen.empty()) return;
-  Finding found{"", "The compiled model takes this size alone. If it should vary, give the "
-                    "dimension a range; one kernel per range is then chosen at run time.", {}};
+  Finding found{"",
+                "The compiled model takes this size alone. If it should vary, give the "
+                "dimension a range; one kernel per range is then chosen at run time.",
+                {}};
   std::vector<std::string> said;
   for (const auto& [name, value] : frozen) {
     said.push_back(str(name, " = ", value));
@@ -197,8 +200,10 @@ void find_frozen(Page& page, const AitView& view) {
 }
 
 void find_fed_weights(Page& page, const AitView& view) {
-  Finding found{"", "Bind them as constants: they then need no copy per run and can be packed for "
-                    "the kernel once.", {}};
+  Finding found{"",
+                "Bind them as constants: they then need no copy per run and can be packed for "
+                "the kernel once.",
+                {}};
   std::set<std::string> seen;
   std::int64_t bytes = 0;
   for (const OperatorRecord& op : view.record.operators) {
@@ -223,8 +228,8 @@ void find_dead(Page& page, const AitView& view) {
     bytes += view.bytes(t);
   }
   if (found.nodes.empty()) return;
-  found.what = str(plural(found.nodes.size(), "tensor is", "tensors are"), " read by nothing: ",
-                   bytes_text(bytes), ".");
+  found.what = str(plural(found.nodes.size(), "tensor is", "tensors are"),
+                   " read by nothing: ", bytes_text(bytes), ".");
   page.findings.push_back(std::move(found));
 }
 
@@ -237,9 +242,9 @@ void find_workspace(Page& page, const AitView& view) {
     largest = std::max(largest, *op.workspace);
   }
   if (found.nodes.empty()) return;
-  found.what = str(plural(found.nodes.size(), "operator needs", "operators need"),
-                   " a workspace, the largest ", bytes_text(largest),
-                   "; it is not among the tensors.");
+  found.what =
+      str(plural(found.nodes.size(), "operator needs", "operators need"),
+          " a workspace, the largest ", bytes_text(largest), "; it is not among the tensors.");
   page.findings.push_back(std::move(found));
 }
 
@@ -249,9 +254,9 @@ void find_copies(Page& page, const AitView& view) {
   for (const OperatorRecord& op : view.record.operators) {
     if (op.outputs.empty()) continue;
     const TensorRecord& y = view.tensor(op.outputs[0]);
-    const bool copy = op.op == "identity" ||
-                      (AitView::is_view(op) && !op.inputs.empty() && !y.is_view_of &&
-                       view.elements(view.tensor(op.inputs[0])) == view.elements(y));
+    const bool copy =
+        op.op == "identity" || (AitView::is_view(op) && !op.inputs.empty() && !y.is_view_of &&
+                                view.elements(view.tensor(op.inputs[0])) == view.elements(y));
     if (!copy) continue;
     found.nodes.push_back(op.name);
     bytes += view.bytes(y);

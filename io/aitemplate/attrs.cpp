@@ -27,12 +27,11 @@ PyValue py_of_literal(const ir::Literal& literal) {
   for (std::int64_t i = 0; i < a.count(); ++i) {
     values.push_back(is_float(a.dtype()) ? PyValue::of(a.real(i)) : PyValue::of(a.integer(i)));
   }
-  return PyValue::dict({{PyValue::of("dtype"), PyValue::of(std::string(dtype_text(a.dtype())))},
-                        {PyValue::of("shape"), py_list(a.sizes(), [](std::int64_t n) {
-                           return PyValue::of(n);
-                         })},
-                        {PyValue::of("values"), PyValue::list(std::move(values))}},
-                       false);
+  return PyValue::dict(
+      {{PyValue::of("dtype"), PyValue::of(std::string(dtype_text(a.dtype())))},
+       {PyValue::of("shape"), py_list(a.sizes(), [](std::int64_t n) { return PyValue::of(n); })},
+       {PyValue::of("values"), PyValue::list(std::move(values))}},
+      false);
 }
 
 ir::Literal literal_of(const PyValue& v) {

@@ -19,10 +19,10 @@ struct NamedDType {
 };
 // The first name of a dtype is the one that is written.
 constexpr NamedDType kDTypes[] = {
-    {"float16", DType::f16}, {"float32", DType::f32}, {"float", DType::f32},
+    {"float16", DType::f16}, {"float32", DType::f32},   {"float", DType::f32},
     {"half", DType::f16},    {"bfloat16", DType::bf16}, {"float64", DType::f64},
-    {"double", DType::f64},  {"int64", DType::i64},   {"int32", DType::i32},
-    {"int", DType::i32},     {"int16", DType::i16},   {"int8", DType::i8},
+    {"double", DType::f64},  {"int64", DType::i64},     {"int32", DType::i32},
+    {"int", DType::i32},     {"int16", DType::i16},     {"int8", DType::i8},
     {"uint8", DType::u8},    {"bool", DType::boolean}};
 
 class Checker {
@@ -55,8 +55,8 @@ class Checker {
       }
       const PyValue* symbol = d.symbolic_value ? &*d.symbolic_value : nullptr;
       if (symbol && symbol->is(PyValue::kInt) && !(d.is_const() && symbol->whole == d.lo())) {
-        fail(d.at, "dimension ", name, "of ", what, " is ", range_text(d),
-             " by its values and ", symbol->whole, " by its symbolic_value");
+        fail(d.at, "dimension ", name, "of ", what, " is ", range_text(d), " by its values and ",
+             symbol->whole, " by its symbolic_value");
       }
       most.push_back(d.hi());
       one_range(d, what);

@@ -67,20 +67,36 @@ void each_field_of_operator(R& r, F f) {
 
 // By type, so that one template serves all four.
 template <class F>
-void each_field(IntVar& r, F f) { each_field_of_int_var(r, f); }
+void each_field(IntVar& r, F f) {
+  each_field_of_int_var(r, f);
+}
 template <class F>
-void each_field(const IntVar& r, F f) { each_field_of_int_var(r, f); }
+void each_field(const IntVar& r, F f) {
+  each_field_of_int_var(r, f);
+}
 template <class F>
-void each_field(TensorRecord& r, F f) { each_field_of_tensor(r, f); }
+void each_field(TensorRecord& r, F f) {
+  each_field_of_tensor(r, f);
+}
 template <class F>
-void each_field(const TensorRecord& r, F f) { each_field_of_tensor(r, f); }
+void each_field(const TensorRecord& r, F f) {
+  each_field_of_tensor(r, f);
+}
 template <class F>
-void each_field(Accessor& r, F f) { each_field_of_accessor(r, f); }
+void each_field(Accessor& r, F f) {
+  each_field_of_accessor(r, f);
+}
 template <class F>
-void each_field(const Accessor& r, F f) { each_field_of_accessor(r, f); }
+void each_field(const Accessor& r, F f) {
+  each_field_of_accessor(r, f);
+}
 template <class F>
-void each_field(OperatorRecord& r, F f) { each_field_of_operator(r, f); }
+void each_field(OperatorRecord& r, F f) {
+  each_field_of_operator(r, f);
+}
 template <class F>
-void each_field(const OperatorRecord& r, F f) { each_field_of_operator(r, f); }
+void each_field(const OperatorRecord& r, F f) {
+  each_field_of_operator(r, f);
+}
 
 }  // namespace plait::io::aitemplate

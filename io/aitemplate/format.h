@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "io/import.h"
 #include "io/aitemplate/record.h"
+#include "io/import.h"
 
 namespace plait::io::aitemplate {
 

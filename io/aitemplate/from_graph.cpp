@@ -26,7 +26,7 @@ const Array* number_of(const ir::Node& node) {
   const ir::AttrValue* value = node.attrs.find("value");
   const auto* literal = value ? std::get_if<ir::Literal>(value) : nullptr;
   return literal && literal->array && literal->array->sizes().empty() ? literal->array.get()
-                                                                       : nullptr;
+                                                                      : nullptr;
 }
 
 class Teller {
@@ -117,8 +117,8 @@ class Teller {
     numbers_[index(node.outputs[0])] = true;
     TensorRecord& t = tensor(node.outputs[0]);
     t.is_internal_constant = true;
-    t.value = is_float(number.dtype()) ? PyValue::of(number.real(0))
-                                       : PyValue::of(number.integer(0));
+    t.value =
+        is_float(number.dtype()) ? PyValue::of(number.real(0)) : PyValue::of(number.integer(0));
   }
 
   OperatorRecord& op_named(const std::string& kind) {

@@ -174,8 +174,7 @@ class Assembly {
   void store(Kernel& k, std::size_t i, Tensor y, bool placed) {
     const TensorRecord& t = *tensors_.at(k.op.outputs[i]);
     if (placed) expect(k, y, k.shapes[i], type_of(t), t.name);
-    const Accessor* a =
-        placed && k.op.output_accessors ? &(*k.op.output_accessors)[i] : nullptr;
+    const Accessor* a = placed && k.op.output_accessors ? &(*k.op.output_accessors)[i] : nullptr;
     if (!placed) {
       parts_[t.name].push_back({-1, 0, y});
     } else if (const std::optional<Part> part = a ? written_part(k, y, t, *a) : std::nullopt) {

@@ -84,7 +84,8 @@ void fit_windows(Kernel& k, const ops::Conv2d& a) {
     if (k.in[1].rank() != 4 || a.dilation[at] < 1 || a.padding[2 * at] < 0) continue;
     const std::int64_t taps = k.sizes.number(k.in[1].dim(first + i));
     if (taps < 1 || taps > (1 << 20) || a.dilation[at] > (1 << 20)) continue;
-    k.fit_window(k.in[0], first + i, (taps - 1) * a.dilation[at] + 1, 2 * std::min<std::int64_t>(a.padding[2 * at], 1 << 20));
+    k.fit_window(k.in[0], first + i, (taps - 1) * a.dilation[at] + 1,
+                 2 * std::min<std::int64_t>(a.padding[2 * at], 1 << 20));
   }
 }
 
@@ -112,8 +113,8 @@ Results conv2d(Kernel& k, bool transposed, std::vector<std::string> words) {
   const std::size_t used = take_bias(k, words, operands);
   if (used == 3) k.unify(k.in[1], transposed ? channel : 0, k.in[2], 0);
   const ops::Conv2d plain = a;
-  const Tensor y = transposed ? k.add(ops::conv_transpose2d, operands, a)
-                              : k.add(ops::conv2d, operands, plain);
+  const Tensor y =
+      transposed ? k.add(ops::conv_transpose2d, operands, a) : k.add(ops::conv2d, operands, plain);
   return with_epilogue(k, y, words, used);
 }
 

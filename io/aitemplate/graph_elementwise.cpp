@@ -135,10 +135,9 @@ struct Scalar {
   }
 };
 
-constexpr std::string_view kSpecial[] = {"FASTGELU", "LRELU",      "LEAKY_RELU",
-                                          "HARDTANH", "SOFTPLUS",   "ELU",
-                                          "CELU",     "SOFTSIGN",   "NAN_TO_NUM",
-                                          "CLAMP_NAN_TO_NUM"};
+constexpr std::string_view kSpecial[] = {
+    "FASTGELU", "LRELU", "LEAKY_RELU", "HARDTANH",   "SOFTPLUS",
+    "ELU",      "CELU",  "SOFTSIGN",   "NAN_TO_NUM", "CLAMP_NAN_TO_NUM"};
 
 bool is_known(const OperatorRecord& op) {
   const std::string name = func_name(op);

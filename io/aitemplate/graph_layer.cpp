@@ -77,7 +77,8 @@ Results pool(Kernel& k) {
   const Sizes padding{pad[0], pad[0], pad[1], pad[1]};
   for (int i = 0; i < 2; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    if (pad[at] >= 0) k.fit_window(k.in[0], 1 + i, kernel[at], 2 * std::min<std::int64_t>(pad[at], 1 << 20));
+    if (pad[at] >= 0)
+      k.fit_window(k.in[0], 1 + i, kernel[at], 2 * std::min<std::int64_t>(pad[at], 1 << 20));
   }
   if (k.op.op == "max_pool2d") {
     const ops::MaxPool2d a{

@@ -110,8 +110,7 @@ DType dtype_named(Kernel& k, std::string_view key) {
 
 Results full(Kernel& k) {
   const DType dtype = dtype_named(k, "dtype");
-  return std::vector<Tensor>{
-      k.b.full(k.real("fill_value", 0), dtype, k.sizes.of(k.shapes[0]))};
+  return std::vector<Tensor>{k.b.full(k.real("fill_value", 0), dtype, k.sizes.of(k.shapes[0]))};
 }
 
 Results where(Kernel& k) {

@@ -70,9 +70,7 @@ Tensor Kernel::add(const Op& op_of_graph, const std::vector<Tensor>& operands, i
 }
 
 void Kernel::unify(const Tensor& x, int axis_x, const Tensor& y, int axis_y) {
-  const auto at = [](const Tensor& t, int axis) {
-    return axis < 0 ? axis + t.rank() : axis;
-  };
+  const auto at = [](const Tensor& t, int axis) { return axis < 0 ? axis + t.rank() : axis; };
   const int i = at(x, axis_x), j = at(y, axis_y);
   if (i < 0 || i >= x.rank() || j < 0 || j >= y.rank()) return;
   const Dim p = x.shape()[static_cast<std::size_t>(i)], q = y.shape()[static_cast<std::size_t>(j)];

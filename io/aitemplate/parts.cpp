@@ -57,9 +57,10 @@ Tensor accessed(Kernel& k, const Tensor& value, const TensorRecord& t, const Acc
     const Span s = span_of(k, t, a);
     if (s.size != s.whole) {
       k.pin(x, s.axis);
-      const ops::Slice cut{
-          .axes = {s.axis}, .starts = {Dim(s.start)}, .stops = {Dim(s.start + s.size)},
-          .steps = {}};
+      const ops::Slice cut{.axes = {s.axis},
+                           .starts = {Dim(s.start)},
+                           .stops = {Dim(s.start + s.size)},
+                           .steps = {}};
       x = k.add(ops::slice, {x}, cut);
     }
   } else if (a.offset != 0) {
@@ -86,16 +87,15 @@ std::optional<Part> written_part(Kernel& k, const Tensor& y, const TensorRecord&
 bool joins_in_part(const OperatorRecord& op) {
   const PyValue* masks = op.op == "concatenate" ? op.find("input_masks") : nullptr;
   if (!masks || op.outputs.size() != 1) return false;
-  return std::any_of(masks->items.begin(), masks->items.end(), [](const PyValue& mask) {
-    return mask.is(PyValue::kBool) && !mask.whole;
-  });
+  return std::any_of(masks->items.begin(), masks->items.end(),
+                     [](const PyValue& mask) { return mask.is(PyValue::kBool) && !mask.whole; });
 }
 
 Tensor joined_parts(Kernel& k, const TensorRecord& t, std::vector<Part> parts, std::int64_t axis) {
   const auto at = static_cast<std::size_t>(axis);
   if (axis < 0 || at >= t.shape.size()) k.fail("writes parts of '", t.name, "' along no axis");
-  const auto loose = std::stable_partition(parts.begin(), parts.end(),
-                                           [](const Part& p) { return p.start >= 0; });
+  const auto loose =
+      std::stable_partition(parts.begin(), parts.end(), [](const Part& p) { return p.start >= 0; });
   std::stable_sort(parts.begin(), loose,
                    [](const Part& p, const Part& q) { return p.start < q.start; });
   std::vector<Tensor> in_order;

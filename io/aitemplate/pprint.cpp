@@ -21,8 +21,8 @@ int length(std::string_view text) {
 }
 
 std::string repr_text(std::string_view text) {
-  const bool single = text.find('\'') == std::string_view::npos ||
-                      text.find('"') != std::string_view::npos;
+  const bool single =
+      text.find('\'') == std::string_view::npos || text.find('"') != std::string_view::npos;
   const char quote = single ? '\'' : '"';
   std::string out(1, quote);
   for (char c : text) {

@@ -58,8 +58,7 @@ class Typed {
   }
 
   template <class T>
-  void take(PyValue& v, std::string_view key, T& field, Presence presence,
-            std::string_view owner) {
+  void take(PyValue& v, std::string_view key, T& field, Presence presence, std::string_view owner) {
     for (Entry& e : v.entries) {
       if (e.key.text != key) continue;
       if (presence != Presence::kRequired && e.value.is(PyValue::kNone)) {
@@ -146,9 +145,8 @@ Record read(std::string_view text, const std::string& file) {
   }
   read_objects(reader, record.tensors, "tensors");
   if (!reader.accept("Operators:")) {
-    reader.fail(reader.at_end()
-                    ? "the text ends without `Operators:`; is the document cut?"
-                    : "a tensor `{` or `Operators:` was expected");
+    reader.fail(reader.at_end() ? "the text ends without `Operators:`; is the document cut?"
+                                : "a tensor `{` or `Operators:` was expected");
   }
   read_objects(reader, record.operators, "operators");
   if (!reader.at_end()) reader.fail("an operator `{` or the end of the text was expected");

@@ -15,7 +15,7 @@ namespace plait::io::aitemplate {
 /// A dimension: one value is a number, several are the ends (and samples) of a range.
 struct IntVar {
   std::optional<std::string> name;
-  std::vector<std::int64_t> values;  // sorted
+  std::vector<std::int64_t> values;       // sorted
   std::optional<PyValue> symbolic_value;  // a number, or sympy's text
   std::vector<Entry> rest;
   At at;
@@ -42,10 +42,10 @@ struct TensorRecord {
 
 /// How an operand is addressed once a concat, split, slice or view was absorbed.
 struct Accessor {
-  std::optional<std::int64_t> stride_dim;             // of actual_shapes, the axis that is cut
-  std::int64_t offset = 0;                            // elements from the tensor's start
-  std::vector<IntVar> original_shapes;                // as the operator sees it
-  std::optional<std::vector<IntVar>> actual_shapes;   // of the tensor that is read or written
+  std::optional<std::int64_t> stride_dim;            // of actual_shapes, the axis that is cut
+  std::int64_t offset = 0;                           // elements from the tensor's start
+  std::vector<IntVar> original_shapes;               // as the operator sees it
+  std::optional<std::vector<IntVar>> actual_shapes;  // of the tensor that is read or written
   std::optional<std::int64_t> original_total_elements_from_stride_dim;
   std::optional<std::int64_t> actual_total_elements_from_stride_dim;
   std::vector<Entry> rest;
@@ -81,7 +81,9 @@ struct Record {
   std::string file;  // for messages and sources; no part of equality
   std::vector<TensorRecord> tensors;
   std::vector<OperatorRecord> operators;
-  bool operator==(const Record& o) const { return tensors == o.tensors && operators == o.operators; }
+  bool operator==(const Record& o) const {
+    return tensors == o.tensors && operators == o.operators;
+  }
 };
 
 /// An entry of `rest` by its key; null when there is none or it is None.

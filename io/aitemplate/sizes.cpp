@@ -75,9 +75,7 @@ Dim SizeTable::of(const IntVar& d) const {
     const std::string& text = d.symbolic_value->text;
     try {
       std::size_t pos = 0;
-      const Dim formula = parse_dim(text, pos, [&](std::string_view name) {
-        return symbol(name);
-      });
+      const Dim formula = parse_dim(text, pos, [&](std::string_view name) { return symbol(name); });
       if (pos == text.size() && number(formula) == d.hi()) return formula;
     } catch (const UserError&) {  // sympy writes more than sizes are; the name will do
     }
@@ -119,8 +117,7 @@ void SizeTable::unify(ir::Graph& graph, const Dim& a, const Dim& b) {
   // the name nowhere else.
   for (auto name = order_.rbegin(); name != order_.rend(); ++name) {
     for (const DimTerm& term : gap.terms()) {
-      const bool alone = term.factors.size() == 1 &&
-                         term.factors[0]->kind == DimAtom::kSymbol &&
+      const bool alone = term.factors.size() == 1 && term.factors[0]->kind == DimAtom::kSymbol &&
                          term.factors[0]->name == *name && std::abs(term.coefficient) == 1;
       if (!alone) continue;
       const DimAtom& atom = *term.factors[0];

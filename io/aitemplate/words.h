@@ -14,10 +14,11 @@ struct NamedOp {
   std::string_view func, op;
 };
 inline constexpr NamedOp kUnaryFuncs[] = {
-    {"TANH", "tanh"},       {"COS", "cos"},   {"SIN", "sin"},     {"SIGN", "sign"},
-    {"ABS", "abs"},         {"LOGE", "log"},  {"EXP", "exp"},     {"SQRT", "sqrt"},
-    {"SIGMOID", "sigmoid"}, {"RELU", "relu"}, {"SILU", "silu"},   {"GELU", "gelu"},
-    {"FLOOR", "floor"},     {"LOG1P", "log1p"}, {"RECIPROCAL", "reciprocal"}};
+    {"TANH", "tanh"},   {"COS", "cos"},     {"SIN", "sin"},
+    {"SIGN", "sign"},   {"ABS", "abs"},     {"LOGE", "log"},
+    {"EXP", "exp"},     {"SQRT", "sqrt"},   {"SIGMOID", "sigmoid"},
+    {"RELU", "relu"},   {"SILU", "silu"},   {"GELU", "gelu"},
+    {"FLOOR", "floor"}, {"LOG1P", "log1p"}, {"RECIPROCAL", "reciprocal"}};
 inline constexpr NamedOp kBinaryFuncs[] = {
     {"ADD", "add"},     {"SUB", "sub"},     {"MUL", "mul"}, {"DIV", "div"},
     {"MAX", "maximum"}, {"MIN", "minimum"}, {"POW", "pow"}, {"FLOOR_DIV", "floor_div"}};
@@ -39,6 +40,17 @@ struct Sentence {
 
 /// Fills the operator; false when AITemplate has no word for the node as it is.
 bool in_words(Sentence& s);
+
+// The words of contractions; false as above.
+bool conv2d_word(Sentence& s);
+bool linear_word(Sentence& s);
+bool matmul_word(Sentence& s);
+
+PyValue numbers_value(const std::vector<std::int64_t>& list);
+/// One number when both are equal, else a pair.
+PyValue pair_value(const Sizes& pair);
+/// Height and width; nothing when top and bottom or left and right differ.
+std::optional<Sizes> symmetric(const Sizes& padding);
 
 std::vector<IntVar> int_vars(const Shape& shape, const std::string& tensor);
 

@@ -13,7 +13,9 @@ PyValue py_of(std::int64_t n) { return PyValue::of(n); }
 PyValue py_of(const PyValue& v) { return v; }
 PyValue py_of(const std::vector<ExecPath>& paths);
 template <class R>
-PyValue py_of(const R& record) requires requires { record.rest; };
+PyValue py_of(const R& record) requires requires {
+  record.rest;
+};
 template <class T>
 PyValue py_of(const std::vector<T>& list) {
   std::vector<PyValue> items;
@@ -42,7 +44,9 @@ bool has_value(const std::optional<T>& field) {
 }
 
 template <class R>
-PyValue py_of(const R& record) requires requires { record.rest; }
+PyValue py_of(const R& record) requires requires {
+  record.rest;
+}
 {
   std::vector<Entry> entries = record.rest;
   each_field(record, [&](const char* key, const auto& field, Presence presence) {

@@ -33,8 +33,8 @@ bool all_whole(const Var& var) {
                      [](const Json& item) { return item.as<std::int64_t>() != nullptr; });
 }
 
-/// Weights of contractions by their fan, with gain 1 (norms are folded into the weights, so residual
-/// sums would grow from block to block with more); what else there is, small.
+/// Weights of contractions by their fan, with gain 1 (norms are folded into the weights, so
+/// residual sums would grow from block to block with more); what else there is, small.
 ir::Init initial(const Index& index, int var, DType dtype, const Sizes& sizes) {
   if (!is_float(dtype)) return init::zeros();
   for (int reader : index.readers[static_cast<std::size_t>(var)]) {

@@ -38,9 +38,9 @@ TEST_F(AitDocument, HoldsWhatIsKnownOfIt) {
   EXPECT_EQ(import.sizes.at("input_0_dim_1"), 28);
   const std::string page = report::of_aitemplate(record, import).text();
   for (const char* fact :
-       {"One kernel is right for conv2d_0 and fused_elementwise_2", "692,224 (692.2 kB) less, 31.8%",
-        "bias is a full tensor, not a vector", "398,721,024", "batch_dim = 1",
-        "NI == 1 && HI == 28 && WI == 28 && CI == 128", "not yet searched"}) {
+       {"One kernel is right for conv2d_0 and fused_elementwise_2",
+        "692,224 (692.2 kB) less, 31.8%", "bias is a full tensor, not a vector", "398,721,024",
+        "batch_dim = 1", "NI == 1 && HI == 28 && WI == 28 && CI == 128", "not yet searched"}) {
     EXPECT_NE(page.find(fact), std::string::npos) << fact;
   }
 }

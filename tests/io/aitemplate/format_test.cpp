@@ -56,7 +56,8 @@ TEST(AitFormat, TypesWhatItKnows) {
 
 /// Two tensors and one operator, as short as a document can be; one piece is exchanged.
 std::string document(const std::string& from = "", const std::string& to = "") {
-  std::string text = R"(Tensors: {'name': 'x', 'dtype': 'float32', 'shape': [{'name': 'n', 'values': [1, 4]}],
+  std::string text =
+      R"(Tensors: {'name': 'x', 'dtype': 'float32', 'shape': [{'name': 'n', 'values': [1, 4]}],
  'src_ops': [], 'dst_ops': ['relu_0'], 'is_input': True, 'is_output': False}
 
 {'name': 'y', 'dtype': 'float32', 'shape': [{'name': 'n', 'values': [1, 4]}],
@@ -84,8 +85,7 @@ TEST(AitErrors, PartsThatAreMissing) {
   };
   EXPECT_EQ(whole("Operators: "),
             "d:1:1: `Tensors:` was expected; AITemplate's sorted_graph_debug_str begins with it");
-  EXPECT_EQ(whole("Tensors: "),
-            "d:1:10: the text ends without `Operators:`; is the document cut?");
+  EXPECT_EQ(whole("Tensors: "), "d:1:10: the text ends without `Operators:`; is the document cut?");
   EXPECT_EQ(whole("Tensors: x"), "d:1:10: a tensor `{` or `Operators:` was expected");
   EXPECT_EQ(whole("Tensors: \nOperators: 5"),
             "d:2:12: an operator `{` or the end of the text was expected");
@@ -129,8 +129,7 @@ TEST(AitErrors, SizesThatCannotBe) {
 }
 
 TEST(AitErrors, NamesThatDoNotFit) {
-  EXPECT_EQ(error("'name': 'y'", "'name': 'x'"),
-            "d:4:1: tensor 'x' stands twice; first at line 1");
+  EXPECT_EQ(error("'name': 'y'", "'name': 'x'"), "d:4:1: tensor 'x' stands twice; first at line 1");
   EXPECT_EQ(error("'inputs': ['x']", "'inputs': ['xx']"),
             "d:7:12: operator 'relu_0' reads 'xx', which is no tensor of the document. Did you "
             "mean 'x'?");
@@ -152,7 +151,8 @@ TEST(AitErrors, NamesThatDoNotFit) {
 
 TEST(AitErrors, OperatorsOutOfOrder) {
   std::string text = sample("gemm_range.txt");
-  const std::size_t at = text.find("Operators: ") + 11, softmax = text.find("{ 'depth': 2,\n  'dim'");
+  const std::size_t at = text.find("Operators: ") + 11,
+                    softmax = text.find("{ 'depth': 2,\n  'dim'");
   ASSERT_NE(softmax, std::string::npos);
   const std::string moved = text.substr(softmax, text.find("\n\n", softmax) + 2 - softmax);
   text.erase(softmax, moved.size());

@@ -91,8 +91,7 @@ TEST(AitGraph, AbsorbedSplitConcatAndViewComeBack) {
     const Tensor rest = b.feed("left_over", DType::f32, {rows, 3});
     const Tensor w = b.state({"w", {DType::f32, {4, 12}}, ir::Role::kParam, {}});
     const Tensor product = x.slice(1, 0, 6) * x.slice(1, 6, 12);
-    const Tensor cat =
-        ops::concat.all({ops::linear(x, w), rest, product}, ops::Axis{.axis = 1})[0];
+    const Tensor cat = ops::concat.all({ops::linear(x, w), rest, product}, ops::Axis{.axis = 1})[0];
     b.fetch("out", ops::relu(cat.reshape({rows, 13, 1})));
     EXPECT_LT(apart(import, b, {{"x_dim_0", rows}}), kSingle);
   }
@@ -116,8 +115,7 @@ void build_layers(Builder& b, int batch) {
   b.fetch("y4", ops::conv_transpose2d(y3, param("wt", {6, 2, 2, 3}), up));
   const Tensor y5 = ops::resize_nearest(y3, ops::Resize{.size = {4, 4}, .layout = "NHWC"});
   const ops::GroupNorm groups{.groups = 2, .layout = "NHWC"};
-  const Tensor y6 =
-      ops::silu(ops::group_norm(y5, param("g1", {6}), param("b1", {6}), groups));
+  const Tensor y6 = ops::silu(ops::group_norm(y5, param("g1", {6}), param("b1", {6}), groups));
   const Tensor y8 = ops::layer_norm(y6.reshape({batch, 16, 6}), param("g2", {6}), param("b2", {6}),
                                     ops::LayerNorm{});
   const Tensor y11 = ops::softmax(ops::matmul(y8, y8.t()));
@@ -158,8 +156,8 @@ TEST(AitGraph, UnknownOpsAreOpaque) {
             "[8*length]");
   Session session(at_sizes(import, {{"length", 2}}), make_backend("ref"));
   const Arrays feeds = random_feeds(session.package().graphs[0]);
-  const std::string said = test::message_of(
-      [&] { session.run({.graph = "", .feeds = feeds, .fetches = {}}); });
+  const std::string said =
+      test::message_of([&] { session.run({.graph = "", .feeds = feeds, .fetches = {}}); });
   EXPECT_NE(said.find("topk"), std::string::npos) << said;
 }
 
@@ -178,8 +176,11 @@ double scalar(const std::string& func, const std::string& arguments, double x) {
       "'dst_ops': ['e'], 'is_input': True, 'is_output': False}\n"
       "{'name': 'y', 'dtype': 'float64', 'shape': [{'values': [1]}], 'src_ops': ['e'], "
       "'dst_ops': [], 'is_input': False, 'is_output': True}\n"
-      "Operators: {'name': 'e', 'op': 'elementwise', 'func': <FuncEnum." + func + ": 0>, "
-      "'inputs': ['x'], 'outputs': ['y'], 'args': [" + arguments + "]}";
+      "Operators: {'name': 'e', 'op': 'elementwise', 'func': <FuncEnum." +
+      func +
+      ": 0>, "
+      "'inputs': ['x'], 'outputs': ['y'], 'args': [" +
+      arguments + "]}";
   Session session(to_graphs(read(text, "d")).package, make_backend("ref"));
   return session
       .run({.graph = "", .feeds = {{"x", Array::of(DType::f64, {1}, {x})}}, .fetches = {}})

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "backends/backends.h"
-#include "io/file.h"
 #include "io/aitemplate/format.h"
+#include "io/file.h"
 #include "run/session.h"
 
 namespace plait::io::aitemplate {

@@ -69,8 +69,7 @@ TEST(PyValue, RefusesWhatIsNoValue) {
   EXPECT_EQ(error("{'a': 1 'b'}"),
             "t:1:9: `,` or `}` was expected in the dict opened at 1:1, found `'b'}`");
   EXPECT_EQ(error("'abc\n'"), "t:1:1: a text is not closed on its line");
-  EXPECT_EQ(error("'\\xZZ'"),
-            "t:1:4: \\x needs 2 hexadecimal digits of a character, found `ZZ'`");
+  EXPECT_EQ(error("'\\xZZ'"), "t:1:4: \\x needs 2 hexadecimal digits of a character, found `ZZ'`");
   EXPECT_EQ(error("<a <b>"), "t:1:1: a `<` is not closed");
   EXPECT_EQ(error("OrderedDict(3)"),
             "t:1:13: OrderedDict holds a list of pairs, found the number 3");

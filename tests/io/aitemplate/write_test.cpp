@@ -118,8 +118,9 @@ TEST(AitWrite, TrainingIsRefusedByName) {
   const std::string said =
       test::message_of([] { from_graph(models::build("mlp?train=1").graphs[0]); });
   EXPECT_TRUE(said.starts_with("graph train changes state ")) << said;
-  EXPECT_TRUE(said.ends_with("AITemplate's documents hold inference alone. Build it without "
-                             "train=1"))
+  EXPECT_TRUE(
+      said.ends_with("AITemplate's documents hold inference alone. Build it without "
+                     "train=1"))
       << said;
 }
 
