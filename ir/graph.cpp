@@ -1,6 +1,8 @@
 // Building graphs and asking them simple questions.
 #include "ir/graph.h"
 
+#include <algorithm>
+
 namespace plait::ir {
 
 std::string_view role_name(Role role) {
@@ -51,10 +53,11 @@ NodeId Graph::add_node(Node node, const std::vector<Type>& types, std::vector<st
 }
 
 const StateUse* Graph::find_state(std::string_view state_name) const {
-  for (const StateUse& use : states) {
-    if (use.state.name == state_name) return &use;
-  }
-  return nullptr;
+  // add_state makes a value of the same name, and values only grow: states stand in their order.
+  const ValueId id = find_value(state_name);
+  const auto use = std::lower_bound(states.begin(), states.end(), id,
+                                    [](const StateUse& s, ValueId v) { return s.value < v; });
+  return id != kNone && use != states.end() && use->value == id ? &*use : nullptr;
 }
 
 ValueId Graph::find_value(std::string_view value_name) const {
