@@ -13,6 +13,9 @@ namespace {
 
 using Fields = std::vector<ProtoField>;
 
+constexpr std::size_t kMaxName = 512;
+constexpr std::size_t kMaxList = 128;  // of an attribute: axes, sizes, paddings
+
 /// The fields of one op, with messages that name it.
 struct ConfReader {
   const Lines& lines;
@@ -44,28 +47,37 @@ struct ConfReader {
     return f.text;
   }
 
+  /// A string that messages repeat.
+  std::string name(const ProtoField& f) const {
+    const std::string out = text(f);
+    if (out.empty()) wrong(f.line, f.key, " is empty");
+    if (out.size() > kMaxName)
+      wrong(f.line, f.key, " has ", out.size(), " bytes, at most ", kMaxName);
+    return out;
+  }
+
   std::int64_t integer(const ProtoField& f) const {
     const auto value = f.message || f.quoted ? std::nullopt : integer_of(f.text);
-    if (!value) wrong(f.line, f.key, " must be a whole number, not ", quoted(f.text));
+    if (!value) wrong(f.line, f.key, " must be a whole number, not ", glimpse(f.text));
     return *value;
   }
 
   double real(const ProtoField& f) const {
     const auto value = f.message || f.quoted ? std::nullopt : real_of(f.text);
-    if (!value) wrong(f.line, f.key, " must be a number, not ", quoted(f.text));
+    if (!value) wrong(f.line, f.key, " must be a number, not ", glimpse(f.text));
     return *value;
   }
 
   bool boolean(const ProtoField& f) const {
     if (f.text != "true" && f.text != "false") {
-      wrong(f.line, f.key, " must be true or false, not ", quoted(f.text));
+      wrong(f.line, f.key, " must be true or false, not ", glimpse(f.text));
     }
     return f.text == "true";
   }
 
   DType dtype(const ProtoField& f) const {
     const auto dtype = dtype_of_proto(f.text);
-    if (!dtype) wrong(f.line, f.key, " is ", quoted(f.text), ", which is no data type known here");
+    if (!dtype) wrong(f.line, f.key, " is ", glimpse(f.text), ", which is no data type known here");
     return *dtype;
   }
 
@@ -74,6 +86,7 @@ struct ConfReader {
     for (const ProtoField& item : f.fields) {
       if (item.key != key) wrong(item.line, f.key, " holds ", item.key, ", expected ", key);
       out.push_back(integer(item));
+      if (out.size() > kMaxList) wrong(item.line, f.key, " has more than ", kMaxList, " numbers");
     }
     return out;
   }
@@ -92,7 +105,7 @@ struct ConfReader {
       if (f.key != "nd_sbp") continue;
       if (!f.message) {
         const auto layout = layout_of(text(f));
-        if (!layout) wrong(f.line, "nd_sbp is ", quoted(f.text), ", expected B, P or S(axis)");
+        if (!layout) wrong(f.line, "nd_sbp is ", glimpse(f.text), ", expected B, P or S(axis)");
         out.push_back(*layout);
         continue;
       }
@@ -127,11 +140,10 @@ struct ConfReader {
   }
 
   Port port(const ProtoField& in) const {
-    Port out{text(need(in, "key")), {}};
+    Port out{name(need(in, "key")), {}};
     for (const ProtoField& s : need(in, "value").fields) {
       if (s.key != "s") wrong(s.line, "expected s, found ", s.key);
-      out.tensors.push_back(text(s));
-      if (out.tensors.back().empty()) wrong(s.line, "a tensor has no name");
+      out.tensors.push_back(name(s));
     }
     if (out.tensors.empty()) wrong(in.line, in.key, " ", out.key, " holds no tensor");
     return out;
@@ -146,7 +158,7 @@ Attribute ConfReader::attribute(const ProtoField& in) const {
   const ProtoField& value = need(in, "value");
   if (value.fields.size() != 1) wrong(value.line, "an attribute must have one value");
   const ProtoField& f = value.fields[0];
-  Attribute out{text(need(in, "key")), f.key, false};
+  Attribute out{name(need(in, "key")), f.key, false};
   if (f.key == "at_bool") {
     out.value = boolean(f);
   } else if (f.key == "at_int32" || f.key == "at_int64") {
@@ -198,8 +210,7 @@ void ConfReader::sort_ports(const ProtoField& conf, std::string_view order,
 }
 
 void ConfReader::read_user(const ProtoField& conf, TracedOp& out) const {
-  out.type = text(need(conf, "op_type_name"));
-  if (out.type.empty()) wrong(conf.line, "op_type_name is empty");
+  out.type = name(need(conf, "op_type_name"));
   for (const ProtoField& f : conf.fields) {
     if (f.key == "input") out.inputs.push_back(port(f));
     if (f.key == "output") out.outputs.push_back(port(f));
@@ -218,10 +229,9 @@ TracedOp read_conf(Lines& lines) {
   ConfReader reader{lines, ""};
   TracedOp out;
   out.line.number = first;
-  out.name = reader.text(reader.need(root, "name"));
-  if (out.name.empty()) reader.wrong(first, "the name is empty");
+  out.name = reader.name(reader.need(root, "name"));
   reader.op = out.name;
-  out.device = reader.text(reader.need(root, "device_tag"));
+  out.device = reader.name(reader.need(root, "device_tag"));
   out.scope = reader.integer(reader.need(root, "scope_symbol_id"));
   if (const ProtoField* loc = reader.find(root.fields, "loc")) out.loc = reader.text(*loc);
   const ProtoField* conf = nullptr;
@@ -235,7 +245,7 @@ TracedOp read_conf(Lines& lines) {
     reader.read_user(*conf, out);
     return out;
   }
-  const std::string tensor = out.name + "/" + reader.text(reader.need(*conf, "out"));
+  const std::string tensor = out.name + "/" + reader.name(reader.need(*conf, "out"));
   out.outputs = {{"out", {tensor}}};
   if (conf->key == "variable_conf") {
     out.kind = OpKind::kVariable;
@@ -244,7 +254,7 @@ TracedOp read_conf(Lines& lines) {
     out.kind = conf->key == "input_conf" ? OpKind::kInput : OpKind::kOutput;
     out.blob = reader.blob(reader.need(*conf, "blob_conf"));
     if (out.kind == OpKind::kOutput) {
-      out.inputs = {{"in", {reader.text(reader.need(*conf, "in"))}}};
+      out.inputs = {{"in", {reader.name(reader.need(*conf, "in"))}}};
     }
   } else {
     reader.wrong(conf->line, "unknown kind of op ", conf->key);

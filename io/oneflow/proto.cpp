@@ -55,7 +55,8 @@ ProtoField read_field(std::string_view text, const Lines& lines) {
   field.line = lines.number();
   const std::size_t end = text.find_first_of(": {");
   field.key = std::string(text.substr(0, end));
-  if (!is_key(field.key)) {
+  constexpr std::size_t kMaxKey = 64;
+  if (field.key.size() > kMaxKey || !is_key(field.key)) {
     lines.fail("expected a field of an op conf, `key: value` or `key {`, found ",
                quoted(text.substr(0, 40)));
   }

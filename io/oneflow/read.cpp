@@ -80,6 +80,7 @@ struct LogReader {
     const std::string_view line = lines.line();
     const std::string_view rest = line.substr(7);
     const std::string name(rest.substr(0, rest.find_first_of(":)")));
+    check_name(lines, name, "the graph");
     if (record.graph.empty()) record.graph = name;
     if (record.graph != name) {
       lines.fail("graph ", name, " is built after graph ", record.graph,

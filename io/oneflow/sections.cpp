@@ -173,7 +173,7 @@ bool read_pass_line(const LogLine& line, const Lines& lines, std::vector<Pass>& 
   const std::int64_t number = in.integer("a number");
   in.expect("-");
   const std::string name(trim(in.rest()));
-  if (name.empty()) in.expected("a name");
+  check_name(lines, name, "a pass");
   if (start) {
     check_room(passes.size(), lines);
     passes.push_back({number, name, line.stamp, std::nullopt});

@@ -104,7 +104,8 @@ Operand read_operand(Cursor& in) {
   const std::size_t wrapped = in.rest().find(":(sbp=("), bare = in.rest().find(":sbp=(");
   out.bare = bare < wrapped;
   out.tensor = std::string(in.until(out.bare ? ":sbp=(" : ":(sbp=("));
-  if (out.tensor.empty() || out.tensor.find_first_of(" ,()") != std::string::npos) {
+  check_name(in.lines, out.tensor, "an operand");
+  if (out.tensor.find_first_of(" ,()") != std::string::npos) {
     in.lines.fail(in.subject, ": ", quoted(out.tensor), " is no name of a tensor");
   }
   out.blob.layouts = read_short_layouts(in);
@@ -194,7 +195,7 @@ TensorNote read_tensor_note(Lines& lines) {
     break;
   }
   note.name = std::string(in.until(":tensor(..., "));
-  if (note.name.empty()) in.lines.fail("a tensor has no name");
+  check_name(lines, note.name, "a tensor");
   in.subject = note.name;
   read_note_fields(in, note);
   if (!in.at_end() && in.rest() != ": ()") in.expected("the end of the line");
@@ -210,7 +211,8 @@ ModuleNote read_module_note(const Lines& lines) {
   note.name = std::string(in.until(":"));
   if (!text.ends_with(")")) in.expected("a type that ends with ')'");
   note.type = std::string(text.substr(in.pos, text.size() - in.pos - 1));
-  if (note.name.empty() || note.type.empty()) in.lines.fail("a module has no name or no type");
+  check_name(lines, note.name, "a module");
+  if (note.type.empty()) lines.fail("module ", note.name, " has no type");
   return note;
 }
 
@@ -221,7 +223,8 @@ Operator read_operator(const Lines& lines) {
   Cursor in{trim(lines.line()), lines, "an operator"};
   in.expect("(OPERATOR: ");
   out.name = std::string(in.until("("));
-  if (out.name.empty() || out.name.find_first_of(" ,)") != std::string::npos) {
+  check_name(lines, out.name, "an operator");
+  if (out.name.find_first_of(" ,)") != std::string::npos) {
     lines.fail(quoted(out.name), " is no name of an operator");
   }
   const std::string subject = "operator " + out.name;
@@ -252,6 +255,7 @@ Tree read_tree(Lines& lines) {
   reader.tree.line.number = lines.number();
   reader.tree.name = std::string(in.until(":"));
   reader.tree.type = std::string(in.until("): ("));
+  check_name(lines, reader.tree.name, "the graph");
   const std::int64_t first = lines.number();
   while (lines.next()) {
     if (reader.read_line()) return std::move(reader.tree);

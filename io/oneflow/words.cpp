@@ -37,13 +37,6 @@ const DTypeWords& words_of(DType dtype) {
   throw Bug("unknown dtype");
 }
 
-/// What stands at the cursor, short enough for a message.
-std::string glimpse(std::string_view text) {
-  std::string out;
-  for (char c : text.substr(0, 24)) out += c >= ' ' && c < 127 ? c : '.';
-  return quoted(out);
-}
-
 std::vector<int> read_rank_list(Cursor& in) {
   std::vector<int> ranks;
   if (in.take("]")) return ranks;
@@ -58,6 +51,20 @@ std::vector<int> read_rank_list(Cursor& in) {
 }
 
 }  // namespace
+
+void check_name(const Lines& lines, std::string_view name, std::string_view what) {
+  constexpr std::size_t kMaxName = 512;
+  if (name.empty()) lines.fail(what, " has no name");
+  if (name.size() <= kMaxName) return;
+  lines.fail(what, " has a name of ", name.size(), " bytes, at most ", kMaxName,
+             " are taken; it begins with ", glimpse(name));
+}
+
+std::string glimpse(std::string_view text) {
+  std::string out;
+  for (char c : text.substr(0, 24)) out += c >= ' ' && c < 127 ? c : '.';
+  return quoted(out);
+}
 
 bool Cursor::take(std::string_view word) {
   if (!rest().starts_with(word)) return false;

@@ -28,6 +28,11 @@ struct Cursor {
   [[noreturn]] void expected(std::string_view what) const;
 };
 
+/// UserError when a name is empty or longer than any name of a log, so that messages stay short.
+void check_name(const Lines& lines, std::string_view name, std::string_view what);
+/// At most the first bytes of a text, in quotes, for messages.
+std::string glimpse(std::string_view text);
+
 /// Whole-string numbers; nothing when the text is no number or does not fit.
 std::optional<std::int64_t> integer_of(std::string_view text);
 std::optional<double> real_of(std::string_view text);

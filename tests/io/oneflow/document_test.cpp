@@ -127,7 +127,8 @@ TEST_F(WholeLog, NamesPathsSourcesAndPlacesSurvive) {
   const ir::Node& node = traced.node(y.producer);
   EXPECT_EQ(node.op, "matmul");
   EXPECT_EQ(node.path, "blocks.0.att.key");
-  EXPECT_EQ(node.source, (ir::Source{"/home/zhangxiaoyu/libai/libai/layers/linear.py", 127}));
+  EXPECT_TRUE(node.source.file.ends_with("libai/layers/linear.py")) << node.source.file;
+  EXPECT_EQ(node.source.line, 127);
   EXPECT_EQ(type_text(y.type), "f32[batch,time,width] on cuda[0,1](S(0))");
   const ir::Graph& final = import().package.graphs[1];
   EXPECT_EQ(type_text(final.type(final.find_value(y.name))),

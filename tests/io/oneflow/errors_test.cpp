@@ -74,7 +74,7 @@ TEST(OneflowErrors, OpConfs) {
   EXPECT_EQ(changed("input_conf {", "user_conf {"),
             "log:24: op _Tiny_0_input.1.0_x: user_conf has no op_type_name");
   EXPECT_EQ(changed("  op_type_name: \"broadcast_matmul\"", "  op_type_name: \"\""),
-            "log:142: op model.fc-broadcast_matmul-0: op_type_name is empty");
+            "log:143: op model.fc-broadcast_matmul-0: op_type_name is empty");
   EXPECT_EQ(
       changed("at_bool: false", "at_bool: perhaps"),
       "log:171: op model.fc-broadcast_matmul-0: at_bool must be true or false, not \"perhaps\"");
@@ -100,6 +100,20 @@ TEST(OneflowErrors, References) {
             "log:188: op model.ln-layer_norm-1 makes model.ln-layer_norm-1/y_0 for a second time");
 }
 
+TEST(OneflowErrors, NamesAndListsThatAreTooLong) {
+  const std::string name(600, 'a');
+  EXPECT_EQ(changed("op_type_name: \"broadcast_matmul\"", "op_type_name: \"" + name + "\""),
+            "log:143: op model.fc-broadcast_matmul-0: op_type_name has 600 bytes, at most 512");
+  EXPECT_EQ(tree("(OPERATOR: a-sum-2(", "(OPERATOR: " + name + "("),
+            "log:6: an operator has a name of 600 bytes, at most 512 are taken; it begins with "
+            "\"aaaaaaaaaaaaaaaaaaaaaaaa\"");
+  std::string list;
+  for (int i = 0; i < 129; ++i) list += "        val: 0\n";
+  const std::string text = replaced(sample_text("classifier.log"), "        val: 0\n", list);
+  EXPECT_EQ(message(text),
+            "log:488: op model-reduce_sum-4: at_list_int32 has more than 128 numbers");
+}
+
 TEST(OneflowErrors, Nesting) {
   std::string deep = "I20230105 10:00:00.000237 77 x.cpp:1] try to add op: \nname: \"a\"\n";
   for (int i = 0; i < 20; ++i) deep += "m {\n";
@@ -111,7 +125,7 @@ TEST(OneflowErrors, Nesting) {
 TEST(OneflowErrors, Tree) {
   EXPECT_EQ(tree("(OPERATOR: a-sum-2(", "(OPERATOR: a sum("),
             "log:6: \"a sum\" is no name of an operator");
-  EXPECT_EQ(tree("(OPERATOR: a-sum-2(", "(OPERATOR: ("), "log:6: \"\" is no name of an operator");
+  EXPECT_EQ(tree("(OPERATOR: a-sum-2(", "(OPERATOR: ("), "log:6: an operator has no name");
   EXPECT_EQ(tree("sbp=(S(0), S(1)), size=(8, 6)", "sbp=(S(0), Q), size=(8, 6)"),
             "log:6: operator a-sum-2: expected a layout: B, P or S(axis), found \"Q), size=(8, 6), "
             "dtype=(\"");
