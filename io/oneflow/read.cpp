@@ -28,10 +28,14 @@ struct LogReader {
   bool in_config = false;  // lines of the configuration's text
   bool in_halves = false;  // lines of mixed precision's list
   bool traced = false;     // tracing has ended
+  std::size_t config_bytes = 0;
 
   void read_all() {
     record.file.text = lines.name();
-    while (lines.next()) read_line();
+    while (lines.next()) {
+      read_line();
+      check_room();
+    }
     check(record, lines, traced);
   }
 
@@ -92,11 +96,21 @@ struct LogReader {
   }
 
   void add_config_line() {
-    constexpr std::size_t kMaxConfig = 100'000;
-    if (record.config.lines.size() == kMaxConfig) {
-      lines.fail("the configuration has more than ", with_commas(kMaxConfig), " lines");
+    constexpr std::size_t kMaxConfig = 16 << 20;
+    config_bytes += lines.line().size() + 1;
+    if (config_bytes > kMaxConfig) {
+      lines.fail("the configuration has more than ", with_commas(kMaxConfig), " bytes");
     }
     record.config.lines.emplace_back(lines.line());
+  }
+
+  /// Notes and names are kept, so there must be an end to them.
+  void check_room() const {
+    const std::size_t kept =
+        record.half_ops.size() + record.tensors.size() + record.module_notes.size();
+    if (kept > static_cast<std::size_t>(kMaxItems)) {
+      lines.fail("more than ", with_commas(kMaxItems), " notes of modules, tensors and half ops");
+    }
   }
 
   void read_libai(const LibaiLine& line) {
