@@ -29,7 +29,7 @@ struct PyValue {
   double real = 0;               // kFloat
   std::string text{};            // kText: its characters; kForeign and kFloat: as printed
   std::vector<PyValue> items{};  // kList, kTuple
-  std::vector<Entry> entries{};  // kDict, kOrderedDict
+  std::vector<Entry> entries;    // kDict, kOrderedDict
   At at{};
 
   bool is(Kind k) const { return kind == k; }
@@ -39,10 +39,10 @@ struct PyValue {
 
   static PyValue of(bool b);
   static PyValue of(std::int64_t n);
-  static PyValue of(int n) { return of(static_cast<std::int64_t>(n)); }
+  static PyValue of(int n);
   static PyValue of(double x);
   static PyValue of(std::string text);
-  static PyValue of(const char* text) { return of(std::string(text)); }
+  static PyValue of(const char* text);
   static PyValue foreign(std::string text);
   static PyValue list(std::vector<PyValue> items);
   /// An object's attributes, keys in order.
@@ -53,6 +53,10 @@ struct Entry {
   PyValue key, value;
   bool operator==(const Entry&) const = default;
 };
+
+// Behind Entry: before it, a PyValue cannot be made.
+inline PyValue PyValue::of(int n) { return of(static_cast<std::int64_t>(n)); }
+inline PyValue PyValue::of(const char* text) { return of(std::string(text)); }
 
 /// `a list`, `the text 'x'`, `the number 3`: a value as a message names it.
 std::string describe(const PyValue& value);

@@ -24,8 +24,9 @@ std::string attribute_text(const ir::AttrValue& value) {
 
 /// Modules nested by their names, each with its lines.
 struct ModuleTree {
-  std::vector<TreeLine> lines;  // depth is set when they are put in order
-  std::vector<std::pair<std::string, ModuleTree>> below;
+  std::string name{};
+  std::vector<TreeLine> lines{};  // depth is set when they are put in order
+  std::vector<ModuleTree> below;
 };
 
 struct Describer {
@@ -58,12 +59,12 @@ struct Describer {
       if (part.empty()) continue;
       const std::string name = clean(part);
       auto found = std::find_if(at->below.begin(), at->below.end(),
-                                [&](const auto& m) { return m.first == name; });
+                                [&](const ModuleTree& m) { return m.name == name; });
       if (found == at->below.end()) {
-        at->below.emplace_back(name, ModuleTree{});
+        at->below.emplace_back().name = name;
         found = at->below.end() - 1;
       }
-      at = &found->second;
+      at = &*found;
     }
     return *at;
   }
@@ -214,8 +215,8 @@ void flatten(ModuleTree& module, const std::string& path, int depth, std::vector
     }
   };
   put(true);
-  for (auto& [name, below] : module.below) {
-    const std::string whole = path.empty() ? name : path + "." + name;
+  for (ModuleTree& below : module.below) {
+    const std::string whole = path.empty() ? below.name : path + "." + below.name;
     out.push_back({depth, ModuleNote{whole, "Module()"}});
     flatten(below, whole, depth + 1, out);
   }
