@@ -27,8 +27,7 @@ ir::Graph with_gradients(ir::Graph graph) {
 }
 
 Difference compared(std::string name, std::string partner, const Array& a, const Array& b) {
-  Difference d{std::move(name), std::move(partner),
-               str(a.dtype(), shape_text(a.sizes())), 0, 0};
+  Difference d{std::move(name), std::move(partner), str(a.dtype(), shape_text(a.sizes())), 0, 0};
   for (std::int64_t i = 0; i < a.count(); ++i) {
     const double x = a.real(i), y = b.real(i);
     const bool same = x == y || (std::isnan(x) && std::isnan(y));
@@ -130,9 +129,8 @@ Comparison compare_runs(const RunDone& done, const ir::Package& package, std::in
   for (const ir::NextState& next : done.graph.nexts) {
     const auto theirs = partners.find(next.state);
     const bool both = theirs != partners.end() &&
-                      std::any_of(other.nexts.begin(), other.nexts.end(), [&](const auto& n) {
-                        return n.state == theirs->second;
-                      });
+                      std::any_of(other.nexts.begin(), other.nexts.end(),
+                                  [&](const auto& n) { return n.state == theirs->second; });
     if (!both) continue;
     out.differences.push_back(compared("next " + next.state, "next " + theirs->second,
                                        done.session.state(next.state),

@@ -14,8 +14,8 @@ namespace plait::cli {
 struct Difference {
   std::string name, partner;  // a fetch or `next STATE` of each graph
   std::string type;
-  double largest = 0;     // difference of two elements, absolute
-  double magnitude = 0;   // the largest element of the partner, absolute
+  double largest = 0;    // difference of two elements, absolute
+  double magnitude = 0;  // the largest element of the partner, absolute
   double relative() const { return magnitude > 0 ? largest / magnitude : largest; }
 };
 

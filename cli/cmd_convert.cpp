@@ -56,7 +56,8 @@ constinit const Command kConvert{
     .flags = kFlags,
     .details =
         "IN is what every command takes as FILE; OUT is a path, or '-' for standard output.\n"
-        "A document written in its own format is as it was read. The formats of documents hold one\n"
+        "A document written in its own format is as it was read. The formats of documents hold "
+        "one\n"
         "graph: the first, or the one that --graph names. MegEngine's holds times, for which the\n"
         "graph is run once on the reference backend.\n",
     .example =

@@ -41,10 +41,8 @@ Json page_json(const report::Page& page, const std::string& format) {
   for (const report::Finding& f : page.findings) {
     findings.push_back({{"what", f.what}, {"advice", f.advice}, {"nodes", f.nodes}});
   }
-  return {{"title", page.title},
-          {"format", format},
-          {"sections", sections},
-          {"findings", findings}};
+  return {
+      {"title", page.title}, {"format", format}, {"sections", sections}, {"findings", findings}};
 }
 
 double ms_since(Clock::time_point start) {
@@ -83,8 +81,10 @@ constinit const Command kReport{
     .most_words = 1,
     .flags = kFlags,
     .details =
-        "FILE is a document of AICF, MegEngine, Chainer, OneFlow/LiBai or AITemplate, found by its\n"
-        "content; a graph in the text form or a model gets the part that needs no document, and so\n"
+        "FILE is a document of AICF, MegEngine, Chainer, OneFlow/LiBai or AITemplate, found by "
+        "its\n"
+        "content; a graph in the text form or a model gets the part that needs no document, and "
+        "so\n"
         "does a document with --set or --graph.\n",
     .run = run_report};
 

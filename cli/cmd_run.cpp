@@ -157,8 +157,8 @@ std::string differences_text(const Comparison& comparison) {
               {false, false, false, true, true, true},
               {}};
   for (const Difference& d : comparison.differences) {
-    table.rows.push_back({d.name, d.partner, d.type, short_text(d.largest),
-                          short_text(d.magnitude), short_text(d.relative())});
+    table.rows.push_back({d.name, d.partner, d.type, short_text(d.largest), short_text(d.magnitude),
+                          short_text(d.relative())});
   }
   const auto worst = std::max_element(
       comparison.differences.begin(), comparison.differences.end(),

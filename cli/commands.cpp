@@ -8,8 +8,8 @@
 namespace plait::cli {
 namespace {
 
-constexpr const Command* kCommands[] = {&kModels, &kOps,     &kShow,   &kCheck,   &kStats,
-                                        &kReport, &kConvert, &kRun, &kVersion, &kHelp};
+constexpr const Command* kCommands[] = {&kModels, &kOps,     &kShow, &kCheck,   &kStats,
+                                        &kReport, &kConvert, &kRun,  &kVersion, &kHelp};
 
 constexpr std::string_view kPlanned[] = {"plan",     "compile", "profile", "explain", "train",
                                          "generate", "pack",    "bench",   "doctor"};

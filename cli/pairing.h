@@ -23,7 +23,8 @@ struct Pairing {
 };
 
 /// Feeds and trained states may stand for each other (a document may feed its weights); other
-/// states pair by name alone. Partners agree in the sizes that are not 1 and in being floats or not.
+/// states pair by name alone. Partners agree in the sizes that are not 1 and in being floats or
+/// not.
 Pairing pair_inputs(const ir::Graph& first, const ir::Graph& second);
 
 }  // namespace plait::cli

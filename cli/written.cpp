@@ -85,8 +85,8 @@ std::vector<std::string> format_names() {
 void check_format(std::string_view flag, const std::string& format) {
   const std::vector<std::string> known = format_names();
   if (std::find(known.begin(), known.end(), format) != known.end()) return;
-  throw UsageError(str(flag, " knows ", join(known, ", "), ", not '", format, "'.",
-                       suggestion(format, known)));
+  throw UsageError(
+      str(flag, " knows ", join(known, ", "), ", not '", format, "'.", suggestion(format, known)));
 }
 
 std::string text_as_read(const io::Document& document) {

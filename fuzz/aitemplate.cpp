@@ -1,7 +1,7 @@
 // Bytes as a document of this format: read, made into graphs, reported, written back.
+#include "report/aitemplate.h"
 #include "fuzz/target.h"
 #include "io/aitemplate/format.h"
-#include "report/aitemplate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace plait::io;

@@ -1,7 +1,7 @@
 // Bytes as a document of this format: read, made into graphs, reported, written back.
+#include "report/megengine.h"
 #include "fuzz/target.h"
 #include "io/megengine/format.h"
-#include "report/megengine.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace plait::io;

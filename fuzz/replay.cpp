@@ -37,8 +37,13 @@ std::string joined(const std::vector<std::string>& lines) {
 }
 
 /// Words that break readers: signs, huge numbers, ends of structures.
-const char* const kWords[] = {"-1", "0", "99999999999999999999", "1e308", "nan", "null", "{", "}",
-                              "[",  "]", "\"", "\n", "\t", "\xff", "()", "(0)", "=", ", ", "true"};
+const char* const kWords[] = {"-1",    "0",    "99999999999999999999",
+                              "1e308", "nan",  "null",
+                              "{",     "}",    "[",
+                              "]",     "\"",   "\n",
+                              "\t",    "\xff", "()",
+                              "(0)",   "=",    ", ",
+                              "true"};
 
 std::string changed(std::string text, Random& random) {
   const std::size_t at = below(random, text.size());
@@ -113,7 +118,8 @@ int main(int argc, char** argv) {
   }
   std::sort(files.begin(), files.end());
   long runs = 0;
-  for (const std::string& file : files) runs += replay(plait::io::read_file(file), std::atoi(argv[2]));
+  for (const std::string& file : files)
+    runs += replay(plait::io::read_file(file), std::atoi(argv[2]));
   std::printf("%zu files, %ld runs\n", files.size(), runs);
   return files.empty() ? 1 : 0;
 }

@@ -36,7 +36,7 @@ struct Format {
   Import (*to_graphs)(const Record& record);
   Record (*from_graph)(const ir::Graph& graph, const RunTimes& times);
   std::string (*write)(const Record& record);
-  bool streams = false;     // read from `lines` alone; the others from `text`
+  bool streams = false;      // read from `lines` alone; the others from `text`
   bool wants_times = false;  // from_graph needs real times
 };
 

@@ -86,8 +86,8 @@ std::vector<Tensor> Builder::add(std::string_view op, const std::vector<Tensor>&
 
 std::vector<Tensor> Builder::add_opaque(std::string name, const std::vector<Tensor>& operands,
                                         ir::Attrs attrs, const std::vector<ir::Type>& types) {
-  ir::Node node{std::move(name), {},  {}, std::move(attrs), path_,
-                source_.value_or(ir::Source{}), true};
+  ir::Node node{
+      std::move(name), {}, {}, std::move(attrs), path_, source_.value_or(ir::Source{}), true};
   for (const Tensor& t : operands) node.inputs.push_back(t ? t.id() : ir::kNone);
   const ir::NodeId id = graph_.add_node(std::move(node), types);
   std::vector<Tensor> results;

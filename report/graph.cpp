@@ -28,8 +28,10 @@ void add_work(Page& page, const Measures& measures) {
 
 void find_unread(Page& page, const ir::Graph& graph) {
   const std::vector<int> uses = use_counts(graph);
-  Finding dead{"", "Nothing needs them; a backward that is asked for fewer gradients, or the pass "
-                   "`dead`, saves the work.", {}};
+  Finding dead{"",
+               "Nothing needs them; a backward that is asked for fewer gradients, or the pass "
+               "`dead`, saves the work.",
+               {}};
   std::int64_t bytes = 0;
   const auto is_read = [&](ir::ValueId out) { return uses[static_cast<std::size_t>(out)] > 0; };
   for (const ir::Node& node : graph.nodes) {

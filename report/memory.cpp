@@ -76,7 +76,7 @@ std::int64_t packed_height(std::vector<Buffer> buffers) {
 std::int64_t packed_in_time(std::vector<Buffer> buffers) {
   std::stable_sort(buffers.begin(), buffers.end(),
                    [](const Buffer& a, const Buffer& b) { return a.first < b.first; });
-  std::map<std::int64_t, std::int64_t> free;                  // offset -> bytes, below `height`
+  std::map<std::int64_t, std::int64_t> free;  // offset -> bytes, below `height`
   std::multimap<std::int64_t, std::pair<std::int64_t, std::int64_t>> ends;  // last -> offset, bytes
   std::int64_t height = 0;
   const auto give_back = [&](std::int64_t offset, std::int64_t bytes) {

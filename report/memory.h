@@ -1,5 +1,5 @@
-// How much memory a schedule needs: what every value costs in its own buffer, what is alive at once,
-// and what sharing addresses gives. Exact for one order; it does not choose the order.
+// How much memory a schedule needs: what every value costs in its own buffer, what is alive at
+// once, and what sharing addresses gives. Exact for one order; it does not choose the order.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct MemoryFigures {
   std::int64_t peak_bytes = 0;      // the largest sum alive at one step: the lower bound
   std::int64_t peak_step = 0;
   std::vector<std::string> at_peak;  // the largest first
-  std::int64_t shared_bytes = 0;     // one arena: offsets by greedy best fit, largest first; by time if many
+  std::int64_t shared_bytes =
+      0;  // one arena: offsets by greedy best fit, largest first; by time if many
 };
 
 MemoryFigures memory_figures(const std::vector<Buffer>& buffers);

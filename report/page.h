@@ -12,15 +12,15 @@
 namespace plait::report {
 
 struct Fact {
-  std::string name;             // `parameters`
-  std::string text;             // `25,526,632`
+  std::string name;              // `parameters`
+  std::string text;              // `25,526,632`
   std::optional<double> number;  // the same as a number, where it is one
 };
 
 struct Section {
-  std::string title;   // a line above it
+  std::string title;  // a line above it
   std::vector<Fact> facts;
-  Table table;         // may be empty
+  Table table;  // may be empty
 };
 
 /// Something the user did not know: what, with its figures; why it matters or what to do; where.
@@ -40,7 +40,7 @@ struct Page {
 };
 
 // One line each, so that a page reads like its sections.
-Fact count(std::string name, std::int64_t n);                       // 94,803,968
+Fact count(std::string name, std::int64_t n);                         // 94,803,968
 Fact bytes(std::string name, std::int64_t n, std::string note = "");  // 574,668,960 (574.7 MB)
 Fact words(std::string name, std::string text);
 Fact milliseconds(std::string name, double seconds, std::string note = "");  // 22.80 ms

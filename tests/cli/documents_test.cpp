@@ -55,9 +55,9 @@ TEST_P(Documents, SamplesAreCheckedAndReported) {
 TEST_P(Documents, WrittenInTheirOwnFormatTheyStayTheSame) {
   const std::string once = folder / "once", twice = folder / "twice";
   for (const std::string& file : samples_of(GetParam())) {
-    const Outcome o = shell(str("$PLAIT convert ", file, " ", once, " --to ", GetParam(),
-                                " && $PLAIT convert ", once, " ", twice, " --to ", GetParam(),
-                                " && cmp ", once, " ", twice));
+    const Outcome o =
+        shell(str("$PLAIT convert ", file, " ", once, " --to ", GetParam(), " && $PLAIT convert ",
+                  once, " ", twice, " --to ", GetParam(), " && cmp ", once, " ", twice));
     EXPECT_EQ(o.code, 0) << file << ": " << o.err << o.out;
   }
 }

@@ -59,8 +59,8 @@ TEST(Usage, UnknownCommand) {
 }
 
 TEST(Usage, PlannedCommandsSaySo) {
-  for (const std::string name : {"plan", "compile", "profile", "explain", "train", "generate",
-                                 "pack", "bench", "doctor"}) {
+  for (const std::string name :
+       {"plan", "compile", "profile", "explain", "train", "generate", "pack", "bench", "doctor"}) {
     expect_usage(name + " model:mlp", "`" + name +
                                           "` comes with a later version; this one has models, "
                                           "ops, show, check, stats, report, convert, run, version, "

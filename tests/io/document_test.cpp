@@ -15,8 +15,7 @@ TEST(Document, TheTextFormIsOneOfThem) {
 }
 
 TEST(Document, NoiseIsRefusedWithWhatIsKnown) {
-  const std::string message =
-      test::message_of([] { read_document("\x01\x02 noise", "n.bin"); });
+  const std::string message = test::message_of([] { read_document("\x01\x02 noise", "n.bin"); });
   EXPECT_NE(message.find("n.bin: not a document that Plait knows; it starts with \".. noise\""),
             std::string::npos)
       << message;
