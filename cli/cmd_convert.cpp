@@ -56,10 +56,12 @@ constinit const Command kConvert{
     .flags = kFlags,
     .details =
         "IN is what every command takes as FILE; OUT is a path, or '-' for standard output.\n"
-        "A document written in its own format is as it was read. The formats of documents hold "
-        "one\n"
-        "graph: the first, or the one that --graph names. MegEngine's holds times, for which the\n"
-        "graph is run once on the reference backend.\n",
+        "A document written in its own format is as it was read; of a log, the sections that "
+        "Plait\n"
+        "reads, laid out anew. The formats of documents hold one graph: the first, or the one "
+        "that\n"
+        "--graph names. MegEngine's holds times: the graph is run for them, on the reference "
+        "backend.\n",
     .example =
         "  $ plait convert 'model:mlp?train=1' step.txt --to aicf\n"
         "  $ plait convert step.txt step.plait\n",

@@ -209,6 +209,9 @@ void run_run(const Args& args) {
   const ir::Package package{{ir::Graph(chosen_graph(load_checked(args), args))}};
   const ir::Graph& graph = package.graphs[0];
   require_numbers(graph);
+  if (graph.fetches.empty() && graph.nexts.empty() && !args.has("--fetch")) {
+    fail("graph ", graph.name, " returns nothing and changes no state: name a value with --fetch");
+  }
 
   const std::vector<std::string> names = fetch_names(graph, args);
   const RunRequest request{graph.name, collect_feeds(graph, args, seed), names};

@@ -14,6 +14,7 @@ bool Lines::next() {
   const bool more = source_ ? next_of_source() : next_of_text();
   if (!more) return false;
   ++number_;
+  if (takes_returns_ && ended_ && line_.ends_with('\r')) line_.remove_suffix(1);
   if (line_.size() > kMaxBytes) {
     fail("the line is longer than ", kMaxBytes, " bytes; is this a text document?");
   }

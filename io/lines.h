@@ -24,6 +24,9 @@ class Lines {
   Lines(std::string_view text, std::string name);
   Lines(ByteSource source, std::string name);
 
+  /// From now on a carriage return before the newline is part of the line's end.
+  void take_carriage_returns() { takes_returns_ = true; }
+
   /// Moves to the next line; false at the end of the text.
   bool next();
   /// The current line, without its newline. Good until the next call of next().
@@ -52,6 +55,7 @@ class Lines {
   std::string_view line_;
   std::int64_t number_ = 0;
   bool ended_ = true;
+  bool takes_returns_ = false;
   std::string name_;
 };
 

@@ -55,8 +55,31 @@ inline constexpr Op iota{
     .colour = Colour::kClear,
     .samples = "| shape=[5]; | shape=[3,4], axis=0, dtype=f32; | shape=[2,3], axis=1, dtype=i32",
     .doc = "0, 1, 2... along an axis"};
+
+struct DimValue {
+  Dim value = 0;
+  DType dtype = DType::i64;
+  bool operator==(const DimValue&) const = default;
+  static constexpr auto fields() {
+    return std::tuple{ir::Field{"value", &DimValue::value}, ir::Field{"dtype", &DimValue::dtype}};
+  }
+};
+
+inline constexpr Op dim{
+    .name = "dim", .dtypes = kNumbers, .attrs = &ir::kSchema<DimValue>,
+    .infer = [](const NodeView& v) -> std::vector<ir::Type> {
+      return {{v.as<DimValue>().dtype, {}}};
+    },
+    .nest = [](const NodeView& v) {
+      loop::Nest nest;
+      nest.body = loop::Expr::index(v.as<DimValue>().value);
+      return nest;
+    },
+    .colour = Colour::kClear,
+    .samples = "| value=7; | value=12, dtype=f32; | value=3, dtype=i32",
+    .doc = "a size, symbols and all, as a number to compute with"};
 // clang-format on
 
-inline constexpr const Op* kConstants[] = {&constant, &iota};
+inline constexpr const Op* kConstants[] = {&constant, &iota, &dim};
 
 }  // namespace plait::ops

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "ops/builder.h"
+#include "ops/constant.h"
 
 namespace plait::ops {
 
-/// A scalar of this dtype; a constant where the size is a number, else counted at run time.
+/// A scalar of this dtype; a constant where the size is a number.
 inline Tensor size_as_tensor(Builder& b, const Dim& size, DType dtype) {
   if (size.is_const()) return b.constant(static_cast<double>(size.value()), dtype);
-  return b.full(1, dtype, {size}).sum();
+  return dim.make(b, DimValue{size, dtype});
 }
 
 }  // namespace plait::ops

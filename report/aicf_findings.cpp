@@ -69,6 +69,11 @@ void find_missing_loss(Page& page, const AicfStep& step) {
   if (!found.nodes.empty()) page.findings.push_back(std::move(found));
 }
 
+bool is_pointwise(const Node& node) {
+  return node.op == "ReLU" || node.op == "MseGrad" || node.op == "ReluBwd" ||
+         node.op == "SgdStep" || node.op == "AdamStep";
+}
+
 /// A saved value whose source still holds it whenever the copy is read.
 void find_copies(Page& page, const AicfStep& step) {
   Finding found{
@@ -79,7 +84,9 @@ void find_copies(Page& page, const AicfStep& step) {
     const Node& save = step.record.node(static_cast<std::size_t>(v.writer));
     if (save.op != "Save") continue;
     const Version& source = step.version_read(save.inputs[0], v.writer);
-    const bool kept = source.overwriter < 0 || source.overwriter >= v.readers.back();
+    const bool kept = source.overwriter < 0 || source.overwriter > v.readers.back() ||
+                      (source.overwriter == v.readers.back() &&
+                       is_pointwise(step.record.node(static_cast<std::size_t>(source.overwriter))));
     if (!kept) continue;
     found.nodes.push_back(step.node_text(static_cast<std::size_t>(v.writer)) + " (" +
                           step.cell_text(save.inputs[0]) + " -> " + step.cell_text(v.cell) + ")");
@@ -118,6 +125,25 @@ void find_order(Page& page, const AicfStep& step) {
   page.findings.push_back(std::move(found));
 }
 
+/// Whether node `rider` may be done where node `maker` ends: nothing between them writes what it
+/// reads, or touches what it writes.
+bool may_ride(const AicfStep& step, std::int32_t maker, std::int32_t rider) {
+  const Node& node = step.record.node(static_cast<std::size_t>(rider));
+  const auto touches = [](const std::vector<Cell>& cells, const std::vector<Cell>& others) {
+    return std::any_of(cells.begin(), cells.end(), [&](Cell c) {
+      return std::find(others.begin(), others.end(), c) != others.end();
+    });
+  };
+  for (std::int32_t i = maker + 1; i < rider; ++i) {
+    const Node& between = step.record.node(static_cast<std::size_t>(i));
+    if (touches(node.inputs, between.outputs) || touches(node.outputs, between.inputs) ||
+        touches(node.outputs, between.outputs)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Pointwise nodes that read what a product or its bias sum has just made.
 void find_epilogues(Page& page, const AicfStep& step) {
   Finding found{"", "The product can do it before it stores its result.", {}};
@@ -133,9 +159,8 @@ void find_epilogues(Page& page, const AicfStep& step) {
     const auto reader = static_cast<std::size_t>(v.readers[0]);
     const Node& node = step.record.node(reader);
     const bool product = maker.op == "Linear" || maker.op == "LinearBwd";
-    const bool pointwise = node.op == "ReLU" || node.op == "MseGrad" || node.op == "ReluBwd" ||
-                           node.op == "SgdStep" || node.op == "AdamStep";
-    if (!product || !pointwise || !riders.insert(v.readers[0]).second) continue;
+    if (!product || !is_pointwise(node) || !may_ride(step, v.writer, v.readers[0])) continue;
+    if (!riders.insert(v.readers[0]).second) continue;
     // Alone it need not be stored at all; otherwise it need not be read again.
     saved += (v.readers.size() == 1 ? 2 : 1) * step.bytes_of(v.cell);
     found.nodes.push_back(step.node_text(reader) + " after " +

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "report/aitemplate_findings.h"
 #include "report/graph.h"
 
 namespace plait::report {
 
+using io::aitemplate::counted;
 using io::aitemplate::IntVar;
 using io::aitemplate::OperatorRecord;
 using io::aitemplate::PyValue;
@@ -46,13 +48,13 @@ void add_counts(Page& page, const AitView& view) {
     outputs += t.is_output;
     if (t.is_input || !t.src_ops.empty() || (t.value && t.shape.empty())) continue;
     ++params;
-    param_elements += view.elements(t);
+    add_checked(param_elements, view.elements(t), "parameters");
   }
   std::int64_t moved = 0;
   for (const OperatorRecord& op : view.record.operators) {
     kernels += !AitView::is_view(op);
     scalars += op.elementwise_ops ? static_cast<std::int64_t>(op.elementwise_ops->size()) : 0;
-    moved += view.bytes(op);
+    add_checked(moved, view.bytes(op), "bytes moved");
   }
   const Ranges ranges = ranges_of(view.record);
   const auto fused = static_cast<std::int64_t>(epilogues(view).size());
@@ -114,15 +116,20 @@ void add_exec_paths(Page& page, const AitView& view) {
 }
 
 void add_memory(Page& page, const AitView& view) {
-  std::int64_t end = 0, between = 0, planned = 0, inputs = 0, outputs = 0, workspace = 0;
+  std::size_t planned = 0;
+  std::int64_t end = 0, between = 0, inputs = 0, outputs = 0, workspace = 0;
   for (const TensorRecord& t : view.record.tensors) {
-    if (t.is_input) inputs += view.bytes(t);
-    if (t.is_output) outputs += view.bytes(t);
+    if (t.is_input) add_checked(inputs, view.bytes(t), "bytes of inputs");
+    if (t.is_output) add_checked(outputs, view.bytes(t), "bytes of outputs");
     if (t.offset) {
       ++planned;
-      end = std::max(end, *t.offset + view.bytes(t));
+      std::int64_t last = *t.offset;
+      add_checked(last, view.bytes(t), "bytes of planned memory");
+      end = std::max(end, last);
     }
-    if (!t.src_ops.empty() && !t.is_output && !t.is_view_of) between += view.bytes(t);
+    if (!t.src_ops.empty() && !t.is_output && !t.is_view_of) {
+      add_checked(between, view.bytes(t), "bytes between kernels");
+    }
   }
   for (const OperatorRecord& op : view.record.operators) {
     workspace = std::max(workspace, op.workspace.value_or(0));
@@ -132,7 +139,7 @@ void add_memory(Page& page, const AitView& view) {
              bytes("between kernels", between, "each in a buffer of its own"),
              bytes("largest workspace", workspace)};
   if (planned) {
-    s.facts.push_back(bytes("planned blob", end, str("from ", planned, " offsets")));
+    s.facts.push_back(bytes("planned blob", end, "from " + counted(planned, "offset", "offsets")));
   } else {
     s.facts.push_back(words("planned blob", "no offsets: memory is not planned yet"));
   }

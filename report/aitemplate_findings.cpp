@@ -2,108 +2,47 @@
 #include "report/aitemplate_findings.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "io/aitemplate/check.h"
 
 namespace plait::report {
 
+using io::aitemplate::Accessor;
+using io::aitemplate::counted;
 using io::aitemplate::IntVar;
 using io::aitemplate::OperatorRecord;
 using io::aitemplate::PyValue;
 using io::aitemplate::TensorRecord;
 
-AitView::AitView(const io::aitemplate::Record& r) : record(r) {
-  for (const TensorRecord& t : r.tensors) tensors_.emplace(t.name, &t);
-  for (const OperatorRecord& op : r.operators) operators_.emplace(op.name, &op);
-}
-
-const TensorRecord& AitView::tensor(const std::string& name) const { return *tensors_.at(name); }
-
-const OperatorRecord* AitView::writer(const TensorRecord& t) const {
-  if (t.src_ops.size() != 1) return nullptr;
-  const auto it = operators_.find(t.src_ops[0]);
-  return it == operators_.end() ? nullptr : it->second;
-}
-
-std::int64_t AitView::elements(const TensorRecord& t) const {
-  std::int64_t n = 1;
-  for (const IntVar& d : t.shape) n *= d.hi();
-  return n;
-}
-
-std::int64_t AitView::bytes(const TensorRecord& t) const {
-  const DType dtype = io::aitemplate::dtype_of(t.dtype).value_or(DType::f32);
-  return elements(t) * static_cast<std::int64_t>(size_of(dtype));
-}
-
-std::int64_t AitView::bytes(const OperatorRecord& op) const {
-  if (is_view(op)) return 0;
-  std::int64_t sum = 0;
-  for (const std::string& name : std::set<std::string>(op.inputs.begin(), op.inputs.end())) {
-    sum += bytes(tensor(name));
-  }
-  for (const std::string& name : op.outputs) sum += bytes(tensor(name));
-  return sum;
-}
-
-bool AitView::is_contraction(const OperatorRecord& op) {
-  for (std::string_view family :
-       {"conv2d", "transposed_conv2d", "gemm_", "bmm_", "linear", "matmul"}) {
-    if (op.op.starts_with(family)) return true;
-  }
-  return false;
-}
-
-bool AitView::is_elementwise(const OperatorRecord& op) {
-  return op.elementwise_ops.has_value() || op.op == "elementwise";
-}
-
-bool AitView::is_view(const OperatorRecord& op) {
-  for (std::string_view name : {"reshape", "flatten", "squeeze", "unsqueeze", "size", "getitem",
-                                "list_construct", "tuple_construct", "int_elementwise"}) {
-    if (op.op == name) return true;
-  }
-  return false;
-}
-
-std::vector<Epilogue> epilogues(const AitView& view) {
-  std::vector<Epilogue> out;
-  for (const OperatorRecord& op : view.record.operators) {
-    if (!AitView::is_elementwise(op) || op.outputs.empty()) continue;
-    const TensorRecord& result = view.tensor(op.outputs[0]);
-    for (const std::string& name : op.inputs) {
-      const TensorRecord& between = view.tensor(name);
-      const OperatorRecord* before = view.writer(between);
-      const bool rides = before && AitView::is_contraction(*before) && !between.is_output &&
-                         between.dst_ops.size() == 1 &&
-                         view.elements(between) == view.elements(result);
-      if (!rides) continue;
-      Epilogue e{before, &op, &between, {}};
-      for (const std::string& other : op.inputs) {
-        if (other == name) continue;
-        const TensorRecord& t = view.tensor(other);
-        const bool vector = t.shape.empty() || view.elements(t) == t.shape.back().hi();
-        if (!vector) e.addends.push_back(other);
-      }
-      out.push_back(std::move(e));
-      break;
-    }
-  }
-  return out;
-}
-
 namespace {
-
-std::string plural(std::size_t n, const char* one, const char* many) {
-  return str(n, " ", n == 1 ? one : many);
-}
 
 std::int64_t bytes_moved(const AitView& view) {
   std::int64_t sum = 0;
-  for (const OperatorRecord& op : view.record.operators) sum += view.bytes(op);
+  for (const OperatorRecord& op : view.record.operators) {
+    add_checked(sum, view.bytes(op), "bytes moved");
+  }
   return sum;
+}
+
+/// `a, b are full tensors and c is a column, not vectors`.
+std::string kinds_of(const std::vector<Addend>& addends) {
+  constexpr const char* kOne[] = {"a full tensor", "a column", "a broadcast tensor"};
+  constexpr const char* kMany[] = {"full tensors", "columns", "broadcast tensors"};
+  std::vector<std::string> said;
+  for (Addend::Kind kind : {Addend::kFull, Addend::kColumn, Addend::kBroadcast}) {
+    std::vector<std::string> names;
+    for (const Addend& a : addends) {
+      if (a.kind == kind) names.push_back(a.name);
+    }
+    if (names.empty()) continue;
+    said.push_back(join(names, ", ") +
+                   (names.size() == 1 ? str(" is ", kOne[kind]) : str(" are ", kMany[kind])));
+  }
+  return join(said, " and ") + (addends.size() == 1 ? ", not a vector" : ", not vectors");
 }
 
 /// A contraction and the elementwise kernel behind it, one finding each.
@@ -111,11 +50,9 @@ void find_epilogues(Page& page, const AitView& view) {
   const auto whole = static_cast<double>(bytes_moved(view));
   for (const Epilogue& e : epilogues(view)) {
     const std::int64_t saved = 2 * view.bytes(*e.between);
-    const std::string why = e.addends.empty()
-                                ? "An"
-                                : str("AITemplate keeps them apart because ", join(e.addends, ", "),
-                                      e.addends.size() == 1 ? " is a full tensor, not a vector; an"
-                                                            : " are full tensors, not vectors; an");
+    const std::string why = e.addends.empty() ? "An"
+                                              : str("AITemplate keeps them apart because ",
+                                                    kinds_of(e.addends), "; an");
     page.findings.push_back(
         {str("One kernel is right for ", e.contraction->name, " and ", e.elementwise->name, ": ",
              e.between->name, " (", bytes_text(view.bytes(*e.between)),
@@ -141,10 +78,62 @@ void find_unsearched(Page& page, const AitView& view) {
     if (none && profiled) found.nodes.push_back(op.name);
   }
   if (found.nodes.empty()) return;
-  found.what = str("The exec_path of ", plural(found.nodes.size(), "operator", "operators"),
+  found.what = str("The exec_path of ", counted(found.nodes.size(), "operator", "operators"),
                    " names no kernel.");
   page.findings.push_back(std::move(found));
 }
+
+/// A kernel that stores fewer elements at once than its dtype allows, and what makes it do so.
+struct NarrowStore {
+  const OperatorRecord& op;
+  const TensorRecord& y;
+  std::int64_t widest;
+
+  const Accessor* accessor() const {
+    return op.output_accessors && !op.output_accessors->empty() ? &op.output_accessors->front()
+                                                                : nullptr;
+  }
+  /// What it writes: the whole result, or its part of one.
+  const std::vector<IntVar>& shape() const {
+    return accessor() ? accessor()->original_shapes : y.shape;
+  }
+  bool starts_between() const {
+    const Accessor* a = accessor();
+    return a && a->stride_dim &&
+           (a->offset % widest || a->actual_total_elements_from_stride_dim.value_or(0) % widest);
+  }
+
+  Finding finding() const {
+    const IntVar& last = shape().back();
+    const std::int64_t size = last.hi(), stored = *op.epilogue_alignment;
+    const std::string multiple = str(" multiple of ", widest);
+    std::string what, advice;
+    if (!last.is_const()) {
+      what = str("runs from ", last.lo(), " to ", size,
+                 last.lo() % widest ? str(", and ", last.lo(), " is no", multiple) : "");
+      advice = str("The range forces it: one kernel has to fit every size in it. A kernel of its ",
+                   "own for multiples of ", widest, " can store ", widest, " at once.");
+    } else if (size % widest) {
+      const std::int64_t fits = std::gcd(size, widest);
+      what = str("is ", size, ", no", multiple);
+      advice = str("Pad it to ", (size / widest + 1) * widest, ", or split the last piece off.",
+                   fits > stored ? str(" As it is, ", fits, " at once would fit.") : "");
+    } else if (starts_between()) {
+      what = str("is ", size, ", but its rows in ", y.name, " do not all start at a", multiple);
+      advice = str("Place the parts of ", y.name, " at multiples of ", widest, " elements.");
+    } else {
+      what = str("is ", size, ", a", multiple);
+      advice = str("The size does not force it: the alignment recorded is narrower than it could ",
+                   "be. ", widest, " at once would fit.");
+    }
+    return {
+        str(op.name, " stores ", counted(static_cast<std::size_t>(stored), "element", "elements"),
+            " at once, ", y.dtype, " allows ", widest, ": the last dimension ",
+            last.name.value_or("of the result"), " ", what, "."),
+        advice,
+        {op.name}};
+  }
+};
 
 void find_narrow(Page& page, const AitView& view) {
   for (const OperatorRecord& op : view.record.operators) {
@@ -152,15 +141,9 @@ void find_narrow(Page& page, const AitView& view) {
     const TensorRecord& y = view.tensor(op.outputs[0]);
     const DType dtype = io::aitemplate::dtype_of(y.dtype).value_or(DType::f32);
     const auto widest = static_cast<std::int64_t>(16 / size_of(dtype));
-    if (*op.epilogue_alignment >= widest || y.shape.empty()) continue;
-    const IntVar& last = y.shape.back();
-    page.findings.push_back(
-        {str(op.name, " stores ", *op.epilogue_alignment, " elements at once, ", y.dtype,
-             " allows ", widest, ": the last dimension ", last.name.value_or("of the result"),
-             " is ", last.hi(), last.hi() % widest ? str(", no multiple of ", widest) : "", "."),
-         str("Pad it to ", (last.hi() + widest - 1) / widest * widest,
-             ", or split the last piece off."),
-         {op.name}});
+    if (*op.epilogue_alignment >= widest || view.elements(y) == 0) continue;
+    const NarrowStore store{op, y, widest};
+    if (!store.shape().empty()) page.findings.push_back(store.finding());
   }
 }
 
@@ -200,22 +183,28 @@ void find_frozen(Page& page, const AitView& view) {
 }
 
 void find_fed_weights(Page& page, const AitView& view) {
-  Finding found{"",
-                "Bind them as constants: they then need no copy per run and can be packed for "
-                "the kernel once.",
-                {}};
+  Finding found;
   std::set<std::string> seen;
   std::int64_t bytes = 0;
   for (const OperatorRecord& op : view.record.operators) {
     if (!AitView::is_contraction(op) || op.op.starts_with("bmm") || op.inputs.size() < 2) continue;
     const TensorRecord& w = view.tensor(op.inputs[1]);
-    if (!w.is_input || w.is_param.value_or(false) || !seen.insert(w.name).second) continue;
+    // A weight has one size.
+    const bool ranged =
+        !std::all_of(w.shape.begin(), w.shape.end(), [](const IntVar& d) { return d.is_const(); });
+    if (!w.is_input || w.is_param.value_or(false) || ranged || !seen.insert(w.name).second)
+      continue;
     found.nodes.push_back(w.name);
-    bytes += view.bytes(w);
+    add_checked(bytes, view.bytes(w), "bytes fed");
   }
   if (found.nodes.empty()) return;
-  found.what = str(plural(found.nodes.size(), "input is", "inputs are"),
-                   " used as weights, but fed with every run: ", bytes_text(bytes), ".");
+  const bool one = found.nodes.size() == 1;
+  found.what =
+      str(counted(found.nodes.size(), "input is used as a weight", "inputs are used as weights"),
+          ", but fed with every run: ", bytes_text(bytes), ".");
+  found.advice =
+      str(one ? "Bind it as a constant: it then needs" : "Bind them as constants: they ",
+          one ? "" : "then need", " no copy per run and can be packed for the kernel ", "once.");
   page.findings.push_back(std::move(found));
 }
 
@@ -225,10 +214,10 @@ void find_dead(Page& page, const AitView& view) {
   for (const TensorRecord& t : view.record.tensors) {
     if (!t.dst_ops.empty() || t.is_output || (t.shape.empty() && t.value)) continue;
     found.nodes.push_back(t.name);
-    bytes += view.bytes(t);
+    add_checked(bytes, view.bytes(t), "bytes that nothing reads");
   }
   if (found.nodes.empty()) return;
-  found.what = str(plural(found.nodes.size(), "tensor is", "tensors are"),
+  found.what = str(counted(found.nodes.size(), "tensor is", "tensors are"),
                    " read by nothing: ", bytes_text(bytes), ".");
   page.findings.push_back(std::move(found));
 }
@@ -243,7 +232,7 @@ void find_workspace(Page& page, const AitView& view) {
   }
   if (found.nodes.empty()) return;
   found.what =
-      str(plural(found.nodes.size(), "operator needs", "operators need"),
+      str(counted(found.nodes.size(), "operator needs", "operators need"),
           " a workspace, the largest ", bytes_text(largest), "; it is not among the tensors.");
   page.findings.push_back(std::move(found));
 }
@@ -259,10 +248,10 @@ void find_copies(Page& page, const AitView& view) {
                                 view.elements(view.tensor(op.inputs[0])) == view.elements(y));
     if (!copy) continue;
     found.nodes.push_back(op.name);
-    bytes += view.bytes(y);
+    add_checked(bytes, view.bytes(y), "bytes copied");
   }
   if (found.nodes.empty()) return;
-  found.what = str(plural(found.nodes.size(), "operator copies", "operators copy"),
+  found.what = str(counted(found.nodes.size(), "operator copies", "operators copy"),
                    " what could be a view: ", bytes_text(bytes), " written again.");
   page.findings.push_back(std::move(found));
 }
@@ -278,7 +267,7 @@ void find_unknown(Page& page, const io::Import& import) {
     }
   }
   if (found.nodes.empty()) return;
-  found.what = str(plural(found.nodes.size(), "operator is", "operators are"),
+  found.what = str(counted(found.nodes.size(), "operator is", "operators are"),
                    " not known to Plait: ", join({ops.begin(), ops.end()}, ", "), ".");
   page.findings.push_back(std::move(found));
 }

@@ -37,11 +37,18 @@ class AitView {
   std::map<std::string_view, const io::aitemplate::OperatorRecord*> operators_;
 };
 
+/// An operand of an epilogue that is no vector along the last axis.
+struct Addend {
+  enum Kind { kFull, kColumn, kBroadcast };
+  std::string name;
+  Kind kind;  // as large as the result, one element per row, or some other part of it
+};
+
 /// An elementwise kernel that could be the epilogue of the contraction before it.
 struct Epilogue {
   const io::aitemplate::OperatorRecord *contraction, *elementwise;
   const io::aitemplate::TensorRecord* between;
-  std::vector<std::string> addends;  // operands that are full tensors
+  std::vector<Addend> addends;
 };
 std::vector<Epilogue> epilogues(const AitView& view);
 

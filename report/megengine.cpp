@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "io/megengine/format.h"
 #include "ops/table.h"
 #include "passes/measure.h"
 #include "report/graph.h"
@@ -46,16 +47,6 @@ void add_counts(Page& page, const Index& index) {
   s.facts.push_back(words("devices", join({nodes.begin(), nodes.end()}, ", ")));
 }
 
-/// What a type of operator is called here, so that both counts stand in one row.
-std::string type_of_ours(const std::string& op) {
-  if (op == "conv2d") return "ConvolutionForward";
-  if (op == "matmul" || op == "linear") return "MatrixMul";
-  if (op.find("pool2d") != op.npos) return "PoolingForward";
-  if (op == "sum" || op == "max" || op == "min" || op == "mean" || op == "prod") return "Reduce";
-  const Op* own = find_op(op);
-  return own && (own->traits & kElementwise) ? "Elemwise" : op;
-}
-
 void add_work(Page& page, const Index& index, const ir::Graph& graph) {
   Section& s = page.section("Operations: as recorded, and by our rules of counting");
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> rows;
@@ -66,7 +57,11 @@ void add_work(Page& page, const Index& index, const ir::Graph& graph) {
     bytes_moved += sums.bytes;
   }
   const Measures ours = measure(graph);
-  for (const auto& [op, m] : ours.by_op) rows[type_of_ours(op)].second += m.operations;
+  const Trace trace = traced(index.record);
+  for (std::size_t i = 0; i < trace.graph.nodes.size(); ++i) {
+    rows[index.op(trace.op_of[i]).type].second +=
+        operations_of(trace.graph, trace.graph.nodes[i]).value();
+  }
   s.facts = {count("recorded operations", recorded), count("our operations", ours.operations),
              bytes("recorded bytes", bytes_moved, "read and written"),
              bytes("our bytes", ours.bytes), count("parameters", ours.parameters)};
@@ -88,7 +83,7 @@ void add_work(Page& page, const Index& index, const ir::Graph& graph) {
   }
 }
 
-void add_type_rows(Section& s, const Index& index, double busy) {
+void add_type_rows(Section& s, const Index& index, double summed) {
   const auto sums = sums_by_type(index);
   std::vector<std::pair<std::string, TypeSums>> rows(sums.begin(), sums.end());
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
@@ -106,8 +101,8 @@ void add_type_rows(Section& s, const Index& index, double busy) {
       return fixed(static_cast<double>(n) / t.seconds / 1e9, "%.1f");
     };
     s.table.rows.push_back({type, with_commas(t.count),
-                            busy > 0 ? fixed(t.seconds * 1e3, "%.2f") : "-",
-                            percent_text(t.seconds, busy), rate(t.operations), rate(t.bytes)});
+                            summed > 0 ? fixed(t.seconds * 1e3, "%.2f") : "-",
+                            percent_text(t.seconds, summed), rate(t.operations), rate(t.bytes)});
   }
 }
 
@@ -129,15 +124,31 @@ void add_host_facts(Section& s, const Index& index) {
                      us});
 }
 
+void add_device_facts(Section& s, const DeviceTimes& t) {
+  const std::string untimed =
+      t.untimed == 0 ? "" : str("; ", t.untimed, " operators without times may run in it");
+  s.facts = {
+      milliseconds("device span", t.span, "from the first start to the last end"),
+      milliseconds("kernels busy", t.busy, percent_text(t.busy, t.span) + " of the span"),
+      milliseconds("device idle", t.idle, percent_text(t.idle, t.span) + " of the span" + untimed)};
+  if (t.summed > t.busy * (1 + 1e-6)) {
+    s.facts.push_back(milliseconds("summed over streams", t.summed,
+                                   "kernels overlap; the shares below are of this sum"));
+  }
+  if (t.untimed > 0) {
+    s.facts.push_back({"without device times",
+                       str(t.untimed, " of ", t.timed + t.untimed, " launched operators"),
+                       static_cast<double>(t.untimed)});
+  }
+}
+
 void add_time(Page& page, const Index& index) {
-  const bool device = index.record.profiler && index.record.profiler->device;
-  const bool host = index.record.profiler && index.record.profiler->host;
+  const bool host = std::any_of(index.host.begin(), index.host.end(),
+                                [](const Timing* t) { return t && !t->by_place.empty(); });
   Section& s = page.section("Time by type of operator");
   const DeviceTimes t = device_times(index);
-  if (device) {
-    s.facts = {milliseconds("device span", t.span, "from the first start to the last end"),
-               milliseconds("kernels busy", t.busy, percent_text(t.busy, t.span) + " of the span"),
-               milliseconds("device idle", t.idle, percent_text(t.idle, t.span) + " of the span")};
+  if (t.timed > 0) {
+    add_device_facts(s, t);
   } else {
     s.facts = {words("device times", "not in this document")};
   }
@@ -146,7 +157,7 @@ void add_time(Page& page, const Index& index) {
   } else {
     s.facts.push_back(words("host times", "not in this document"));
   }
-  add_type_rows(s, index, t.busy);
+  add_type_rows(s, index, t.summed);
 }
 
 constexpr std::size_t kMostToPack = 20'000;  // packing takes the square of the number

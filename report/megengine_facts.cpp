@@ -54,6 +54,12 @@ double host_seconds(const Timing& timing) {
   return seconds;
 }
 
+double host_seconds(const Index& index) {
+  double seconds = 0;
+  for (const Timing* timing : index.host) seconds += timing ? host_seconds(*timing) : 0;
+  return seconds;
+}
+
 std::map<std::string, TypeSums> sums_by_type(const Index& index) {
   std::map<std::string, TypeSums> out;
   for (Id id : index.record.comp_seq) {
@@ -79,8 +85,12 @@ DeviceTimes device_times(const Index& index) {
       first = all.empty() ? span.start : std::min(first, span.start);
       last = all.empty() ? span.end : std::max(last, span.end);
       all.push_back({span.kern, span.end, static_cast<int>(i)});
-      out.busy += span.end - span.kern;
+      out.summed += span.end - span.kern;
     }
+  }
+  for (Id id : index.record.comp_seq) {
+    const Timing* timing = index.device[static_cast<std::size_t>(index.op_of(id))];
+    ++(timing && !timing->by_place.empty() ? out.timed : out.untimed);
   }
   std::sort(all.begin(), all.end(), [](const Busy& a, const Busy& b) { return a.kern < b.kern; });
   out.span = last - first;
@@ -90,6 +100,7 @@ DeviceTimes device_times(const Index& index) {
       out.gaps.emplace_back(b.kern - until, b.op);
       out.idle += b.kern - until;
     }
+    out.busy += std::max(0.0, b.end - std::max(b.kern, until));
     until = std::max(until, b.end);
   }
   return out;

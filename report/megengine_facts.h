@@ -21,14 +21,18 @@ std::map<std::string, TypeSums> sums_by_type(const io::megengine::Index& index);
 
 struct DeviceTimes {
   double span = 0;                           // from the first start to the last end
-  double busy = 0;                           // of kernels, summed
+  double busy = 0;                           // of the span, a kernel running on some stream
   double idle = 0;                           // of the span, no kernel running
+  double summed = 0;                         // of kernels, over all streams
   std::vector<std::pair<double, int>> gaps;  // seconds idle before an operator, in order of time
+  int timed = 0, untimed = 0;                // launched operators with and without times
 };
 DeviceTimes device_times(const io::megengine::Index& index);
 
 /// Seconds from start to end, over all threads.
 double host_seconds(const io::megengine::Timing& timing);
+/// Of all operators.
+double host_seconds(const io::megengine::Index& index);
 
 /// What the vars of the run need: constants, results (views own nothing) and scratch apart.
 struct RunMemory {

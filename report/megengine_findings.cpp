@@ -31,7 +31,7 @@ const std::vector<int>& readers_of(const Index& index, int var) {
 
 /// An elementwise operator that reads what a contraction, or its epilogue so far, makes for it
 /// alone.
-void find_epilogues(Page& page, const Index& index, double busy) {
+void find_epilogues(Page& page, const Index& index, double summed) {
   std::vector<bool> rides(index.record.vars.size(), false);
   Finding found{"",
                 "A convolution or matrix product can add, scale and bound its result before it "
@@ -61,14 +61,14 @@ void find_epilogues(Page& page, const Index& index, double busy) {
   found.what = str(found.nodes.size(), " elementwise ",
                    found.nodes.size() == 1 ? "operator follows" : "operators follow",
                    " a convolution or matrix product and could be its epilogue: ",
-                   busy > 0 ? str(ms_text(seconds), ", ", percent_text(seconds, busy),
-                                  " of the time kernels run, and ")
-                            : "",
+                   summed > 0 ? str(ms_text(seconds), ", ", percent_text(seconds, summed),
+                                    " of the time kernels run, and ")
+                              : "",
                    bytes_text(moved), " less to write and read again.");
   page.findings.push_back(std::move(found));
 }
 
-void find_slow_contractions(Page& page, const Index& index, double busy) {
+void find_slow_contractions(Page& page, const Index& index, double summed) {
   struct Rated {
     int op;
     double seconds, rate;
@@ -96,7 +96,7 @@ void find_slow_contractions(Page& page, const Index& index, double busy) {
     slow_seconds += r.seconds;
     at_best += r.seconds * r.rate / best;
   }
-  if (slow_seconds - at_best < 0.05 * busy || found.nodes.empty()) return;
+  if (slow_seconds - at_best < 0.05 * summed || found.nodes.empty()) return;
   found.what =
       str(found.nodes.size(), " of ", all.size(),
           " convolutions and matrix products run below half the rate of the best (",
@@ -116,7 +116,7 @@ const Operator* maker(const Index& index, Id var, std::string_view type, std::st
 }
 
 /// exp(x - max(x)) / sum(exp(x - max(x))) in kernels of their own.
-void find_softmax(Page& page, const Index& index, double busy) {
+void find_softmax(Page& page, const Index& index, double summed) {
   Finding found{"", "One kernel reads its operand once and writes the result once.", {}};
   double seconds = 0;
   int chains = 0;
@@ -140,18 +140,22 @@ void find_softmax(Page& page, const Index& index, double busy) {
   found.what =
       str(chains == 1 ? "A softmax is" : str(chains, " softmaxes are"), " computed in five kernels",
           chains == 1 ? "" : " each", " (max, sub, exp, sum, div)",
-          busy > 0 ? str(": ", ms_text(seconds), ", ", percent_text(seconds, busy),
-                         " of the time kernels run")
-                   : "",
+          summed > 0 ? str(": ", ms_text(seconds), ", ", percent_text(seconds, summed),
+                           " of the time kernels run")
+                     : "",
           ".");
   page.findings.push_back(std::move(found));
 }
 
+/// Idle time that gaps of some size explain. Host and device clocks differ: that the host was late
+/// follows only where its dispatching took longer than the kernels.
 void find_waiting_device(Page& page, const Index& index, const DeviceTimes& times) {
   if (!(times.idle > 0.1 * times.span)) return;
+  const bool host_is_slower = host_seconds(index) > times.busy;
   Finding found{"",
-                "The device waited for the host: fewer, larger launches, or a captured graph, "
-                "close the gaps.",
+                host_is_slower ? "The device waited for the host: fewer, larger launches, or a "
+                                 "captured graph, close the gaps."
+                               : "Launches that come earlier, or a captured graph, close the gaps.",
                 {}};
   double seconds = 0;
   for (const auto& [gap, op] : times.gaps) {
@@ -159,14 +163,21 @@ void find_waiting_device(Page& page, const Index& index, const DeviceTimes& time
     seconds += gap;
     found.nodes.push_back(operator_name(index.op(op)));
   }
-  found.what = str("No kernel runs in ", ms_text(times.idle), ", ",
-                   percent_text(times.idle, times.span), " of the device span; ", ms_text(seconds),
-                   " of it right before ", found.nodes.size(), " operators.");
+  if (found.nodes.empty()) return;
+  found.what =
+      str("No kernel runs in ", ms_text(times.idle), ", ", percent_text(times.idle, times.span),
+          " of the device span; ", ms_text(seconds), " of it right before ", found.nodes.size(),
+          found.nodes.size() == 1 ? " operator." : " operators.");
+  if (times.untimed > 0) {
+    found.what += str(" ", times.untimed,
+                      " launched operators have no device times and may be "
+                      "what runs there.");
+  }
   page.findings.push_back(std::move(found));
 }
 
 /// Constants need no launch: their values are where they are.
-void find_launched_constants(Page& page, const Index& index, double busy) {
+void find_launched_constants(Page& page, const Index& index, double summed) {
   Finding found{"", "They do not change: a plan made once need not visit them again.", {}};
   double device = 0, host = 0, all_host = 0;
   for (std::size_t i = 0; i < index.record.ops.size(); ++i) {
@@ -178,7 +189,7 @@ void find_launched_constants(Page& page, const Index& index, double busy) {
     host += on_host;
     device += seconds_of(index, static_cast<int>(i));
   }
-  if (!(host > 0.05 * all_host) && !(device > 0.05 * busy)) return;
+  if (!(host > 0.05 * all_host) && !(device > 0.05 * summed)) return;
   found.what = str(found.nodes.size(), " constants are launched at every run: ", ms_text(host),
                    " of the host (", percent_text(host, all_host), " of its dispatching) and ",
                    ms_text(device), " of the device.");
@@ -237,12 +248,12 @@ void find_unread(Page& page, const Index& index) {
 
 void add_megengine_findings(Page& page, const Index& index) {
   const DeviceTimes times = device_times(index);
-  find_epilogues(page, index, times.busy);
+  find_epilogues(page, index, times.summed);
   add_dynamic_memory(page, index);
-  find_slow_contractions(page, index, times.busy);
-  find_softmax(page, index, times.busy);
+  find_slow_contractions(page, index, times.summed);
+  find_softmax(page, index, times.summed);
   find_waiting_device(page, index, times);
-  find_launched_constants(page, index, times.busy);
+  find_launched_constants(page, index, times.summed);
   find_unread(page, index);
   find_clocks(page, index);
 }

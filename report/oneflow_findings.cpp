@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "io/oneflow/gradients.h"
+#include "io/oneflow/sizes.h"
 
 namespace plait::report {
 namespace {
@@ -118,9 +119,11 @@ void find_replicated_rest(Page& page, const OneflowFacts& facts) {
     finding.nodes.push_back(op->name);
   }
   if (finding.nodes.empty() || bytes <= 0 || bytes > 9e18) return;
-  finding.what = str(finding.nodes.size(), " other operators repeat the same on every rank: ",
-                     bytes_text(static_cast<std::int64_t>(bytes)), " read and written by each, ",
-                     percent_text(bytes, all), " of what such operators move.");
+  finding.what =
+      str(finding.nodes.size(),
+          finding.nodes.size() == 1 ? " other operator repeats" : " other operators repeat",
+          " the same on every rank: ", bytes_text(static_cast<std::int64_t>(bytes)),
+          " read and written by each, ", percent_text(bytes, all), " of what such operators move.");
   page.findings.push_back(std::move(finding));
 }
 
@@ -218,13 +221,16 @@ void find_hidden(Page& page, const OneflowFacts& facts) {
   page.findings.push_back(std::move(finding));
 }
 
+/// A language model, by its table of tokens: what a loss of nearly nothing means is known there.
 void find_memorised(Page& page, const OneflowFacts& facts) {
   const auto& training = facts.record.training;
-  if (training.empty() || !training.back().loss || *training.back().loss >= kMemorised) return;
-  const TrainLine& last = training.back();
+  if (training.size() < 2 || !find_embedding(facts.record)) return;
+  const TrainLine &first = training.front(), &last = training.back();
+  if (!first.loss || !last.loss || *last.loss >= kMemorised || *first.loss < 10 * kMemorised)
+    return;
   page.findings.push_back(
-      {str("The printed loss falls to ", *last.loss, " at iteration ", last.iteration, ", after ",
-           with_commas(last.samples), " samples."),
+      {str("The printed loss falls from ", *first.loss, " to ", *last.loss, " at iteration ",
+           last.iteration, ", after ", with_commas(last.samples), " samples."),
        "New text does not give such a loss: the same samples come again and again and are known by "
        "heart. Is the data loader shuffled, does the mask work?",
        {}});

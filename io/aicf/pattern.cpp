@@ -50,13 +50,8 @@ std::optional<double> Patterns::constant(ir::ValueId value, Match& covered, int 
   } else if (is(node, ops::mul) || is(node, ops::div)) {
     const std::optional<double> x = operand(0), y = operand(1);
     if (x && y) found = rounded(is(node, ops::mul) ? *x * *y : *x / *y);
-  } else if (const ir::Node* all =
-                 is(node, ops::sum) ? maker(node.inputs[0], ops::broadcast_to) : nullptr) {
-    // As many elements as the shape has: how a mean divides by a size that had a name.
-    const std::optional<double> x = constant(all->inputs[0], covered, depth - 1);
-    const std::int64_t count = g_.type(all->outputs[0]).elements().value();
-    if (x && g_.type(value).rank() == 0) found = rounded(*x * static_cast<double>(count));
-    covered.nodes.push_back(g_.value(node.inputs[0]).producer);
+  } else if (is(node, ops::dim)) {
+    found = static_cast<double>(attrs_of<ops::DimValue>(node).value.value());
   }
   if (found) covered.nodes.push_back(id);
   return found;

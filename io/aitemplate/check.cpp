@@ -25,11 +25,15 @@ constexpr NamedDType kDTypes[] = {
     {"int", DType::i32},     {"int16", DType::i16},     {"int8", DType::i8},
     {"uint8", DType::u8},    {"bool", DType::boolean}};
 
+// Offsets and sums of bytes stay far from what 64 bits hold.
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;
+
 class Checker {
  public:
   explicit Checker(const Record& record) : r_(record) {}
 
   void run() {
+    if (r_.tensors.empty()) fail({1, 1}, "the document holds no tensors; was it cut?");
     for (const TensorRecord& t : r_.tensors) tensor(t);
     for (const OperatorRecord& op : r_.operators) collect(op, op.name);
     for (const OperatorRecord& op : r_.operators) links(op);
@@ -97,8 +101,29 @@ class Checker {
       fail(t.at, "tensor '", t.name, "' is an input, but operator '", t.src_ops[0],
            "' is said to make it");
     }
-    if (t.offset && *t.offset < 0) {
-      fail(t.at, "tensor '", t.name, "' has the negative offset ", *t.offset);
+    figure(t.at, "tensor '" + t.name + "'", "offset", t.offset);
+    bytes(t);
+    const bool number = t.value && (t.value->is(PyValue::kInt) || t.value->is(PyValue::kFloat));
+    if (t.shape.empty() && t.value && !number) {
+      fail(t.value->at, "the value of the constant '", t.name, "' is ", describe(*t.value),
+           ", expected a number that 64 bits hold");
+    }
+  }
+
+  /// An offset or a size in bytes or elements, where it is given.
+  void figure(At at, const std::string& what, const char* key, std::optional<std::int64_t> n) {
+    if (!n || (*n >= 0 && *n <= kMaxBytes)) return;
+    if (*n < 0) fail(at, what, " has the negative ", key, " ", *n);
+    fail(at, what, " has the ", key, " ", *n, ", which is more than 2^60");
+  }
+
+  void bytes(const TensorRecord& t) {
+    auto size = static_cast<std::int64_t>(size_of(*dtype_of(t.dtype)));
+    for (const IntVar& d : t.shape) size *= d.hi();
+    bytes_ += size;
+    if (bytes_ > kMaxBytes) {
+      fail(t.at, "the tensors up to '", t.name,
+           "' have more than 2^60 bytes; are the sizes right?");
     }
   }
 
@@ -107,6 +132,11 @@ class Checker {
     if (!operators_.emplace(op.name, &op).second) {
       fail(op.at, "operator '", op.name, "' stands twice; first at line ",
            operators_.at(op.name)->at.line);
+    }
+    figure(op.at, "operator '" + op.name + "'", "workspace", op.workspace);
+    if (op.epilogue_alignment.value_or(1) < 1) {
+      fail(op.at, "operator '", op.name, "' has the epilogue_alignment ", *op.epilogue_alignment,
+           ", expected how many elements are stored at once: 1 or more");
     }
     for (const std::string& name : op.inputs) reads_.emplace(op.name, name);
     for (const std::string& name : op.outputs) writes_.emplace(op.name, name);
@@ -156,8 +186,8 @@ class Checker {
     accessors(op, op.output_accessors, op.outputs, "output");
     if (op.original_inputs && op.op != "concatenate" &&
         op.original_inputs->size() != op.inputs.size()) {
-      fail(op.at, "operator '", op.name, "' has ", op.inputs.size(), " inputs and ",
-           op.original_inputs->size(), " original_inputs");
+      fail(op.at, "operator '", op.name, "' has ", counted(op.inputs.size(), "input", "inputs"),
+           " and ", counted(op.original_inputs->size(), "original_input", "original_inputs"));
     }
     if (op.elementwise_ops) inner_links(op);
   }
@@ -183,15 +213,20 @@ class Checker {
                  const std::vector<std::string>& operands, const char* side) {
     if (!list) return;
     if (list->size() != operands.size()) {
-      fail(op.at, "operator '", op.name, "' has ", operands.size(), " ", side, "s and ",
-           list->size(), " ", side, "_accessors");
+      const std::string one = side;
+      fail(op.at, "operator '", op.name, "' has ", counted(operands.size(), one, one + "s"),
+           " and ", counted(list->size(), one + "_accessor", one + "_accessors"));
     }
     for (std::size_t i = 0; i < list->size(); ++i) {
       const Accessor& a = (*list)[i];
       const std::string what = str("the accessor of '", operands[i], "' in '", op.name, "'");
       dims(a.original_shapes, what);
       if (a.actual_shapes) dims(*a.actual_shapes, what);
-      if (a.offset < 0) fail(a.at, what, " has the negative offset ", a.offset);
+      figure(a.at, what, "offset", a.offset);
+      for (const auto& n :
+           {a.original_total_elements_from_stride_dim, a.actual_total_elements_from_stride_dim}) {
+        figure(a.at, what, "total_elements_from_stride_dim", n);
+      }
       if (!a.stride_dim) continue;
       if (!a.actual_shapes || !a.original_total_elements_from_stride_dim) {
         fail(a.at, what, " has a stride_dim, but no actual_shapes or total elements");
@@ -237,6 +272,7 @@ class Checker {
   }
 
   const Record& r_;
+  std::int64_t bytes_ = 0;  // of the tensors so far, at the upper end of every range
   std::unordered_map<std::string_view, const TensorRecord*> tensors_;
   std::unordered_map<std::string_view, const OperatorRecord*> operators_;
   std::unordered_map<std::string_view, const IntVar*> ranges_;

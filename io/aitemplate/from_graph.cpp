@@ -50,6 +50,9 @@ class Teller {
       }
     }
     for (const ir::Fetch& fetch : g_.fetches) output(fetch);
+    if (r_.tensors.empty()) {
+      fail("graph ", g_.name, " has no values; AITemplate's documents hold at least one tensor");
+    }
     for (OperatorRecord& o : r_.operators) sort_keys(o.rest);
     for (TensorRecord& t : r_.tensors) sort_keys(t.rest);
     return std::move(r_);

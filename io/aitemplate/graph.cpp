@@ -80,7 +80,7 @@ class Assembly {
       return;
     }
     const PyValue* number = t.shape.empty() && t.value ? &*t.value : nullptr;
-    if (number && (number->is(PyValue::kInt) || number->is(PyValue::kFloat))) {
+    if (number) {
       numbers_[t.name] =
           number->is(PyValue::kInt) ? static_cast<double>(number->whole) : number->real;
       return;
@@ -131,7 +131,7 @@ class Assembly {
     }
     const std::vector<Tensor> results = make(k);
     if (results.size() != op.outputs.size()) {
-      k.fail("has ", op.outputs.size(), " outputs, makes ", results.size());
+      k.fail("has ", counted(op.outputs.size(), "output", "outputs"), ", makes ", results.size());
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       store(k, i, results[i], true);
@@ -160,7 +160,13 @@ class Assembly {
     const auto resolver = [this](std::string_view name) { return resolve(name); };
     node.attrs = attrs ? attrs_of_py(*attrs, resolver) : known_attrs(k.op.rest);
     std::vector<ir::Type> types;
-    for (const Tensor& t : k.in) node.inputs.push_back(t ? t.id() : ir::kNone);
+    for (std::size_t i = 0; i < k.in.size(); ++i) {
+      const std::string& name = k.op.inputs[i];
+      if (const auto it = numbers_.find(name); !k.in[i] && it != numbers_.end()) {
+        k.in[i] = b_.constant(it->second, type_of(*tensors_.at(name)));
+      }
+      node.inputs.push_back(k.in[i] ? k.in[i].id() : ir::kNone);
+    }
     for (std::size_t i = 0; i < k.op.outputs.size(); ++i) {
       types.push_back({type_of(*tensors_.at(k.op.outputs[i])), sizes_.of(k.shapes[i])});
     }

@@ -60,7 +60,7 @@ Results with_epilogue(Kernel& k, Tensor y, const std::vector<std::string>& words
     y = *active;
   }
   if (next != k.in.size()) {
-    k.fail("has ", k.in.size(), " inputs, its name asks for ", next);
+    k.fail("has ", counted(k.in.size(), "input", "inputs"), ", its name asks for ", next);
   }
   return std::vector<Tensor>{y};
 }

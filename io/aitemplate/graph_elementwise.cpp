@@ -42,7 +42,8 @@ struct Scalar {
   }
   void want(std::size_t count) const {
     if (args.size() != count) {
-      fail("of ", func_name(op), " takes ", count, " arguments, has ", args.size());
+      fail("of ", func_name(op), " takes ", counted(count, "argument", "arguments"), ", has ",
+           args.size());
     }
   }
   DType dtype() const {

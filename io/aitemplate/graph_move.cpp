@@ -46,6 +46,7 @@ Results split_axis(Kernel& k) {
 }
 
 Results concatenate(Kernel& k) {
+  k.want_inputs(1);
   const std::int64_t axis = k.whole("concat_dim");
   for (std::size_t i = 1; i < k.in.size(); ++i) {
     for (int d = 0; d < k.in[0].rank(); ++d) {
@@ -61,7 +62,8 @@ Results slice(Kernel& k) {
   const auto ends = [&](std::string_view key) -> const std::vector<PyValue>& {
     const PyValue& v = k.attribute(key);
     if (v.items.size() != static_cast<std::size_t>(k.in[0].rank())) {
-      k.fail("has ", v.items.size(), " ", key, " for ", k.in[0].rank(), " axes");
+      k.fail("has ", v.items.size(), " ", key, " for ",
+             counted(static_cast<std::size_t>(k.in[0].rank()), "axis", "axes"));
     }
     return v.items;
   };
@@ -83,7 +85,9 @@ Results slice(Kernel& k) {
 Results expand(Kernel& k) {
   Shape target = k.sizes.of(k.shapes[0]);
   const Shape& from = k.in[0].shape();
-  if (from.size() > target.size()) k.fail("expands ", from.size(), " axes to ", target.size());
+  if (from.size() > target.size()) {
+    k.fail("expands ", counted(from.size(), "axis", "axes"), " to ", target.size());
+  }
   const std::size_t more = target.size() - from.size();
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (k.sizes.number(from[i]) == k.sizes.number(target[i + more])) target[i + more] = from[i];
@@ -146,7 +150,6 @@ Results move(Kernel& k) {
     return std::vector<Tensor>{k.reshape(k.in[0], k.shapes[0])};
   }
   if (op == "expand") return expand(k);
-  k.want_inputs(1);
   if (const auto order = order_of(k)) {
     return std::vector<Tensor>{k.add(ops::transpose, {k.in[0]}, ops::Order{.order = *order})};
   }

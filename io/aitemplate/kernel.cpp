@@ -8,7 +8,9 @@
 namespace plait::io::aitemplate {
 
 void Kernel::want_inputs(std::size_t least) const {
-  if (in.size() < least) fail("needs ", least, " inputs, has ", in.size());
+  if (in.size() < least) {
+    fail("needs ", counted(least, "input", "inputs"), ", has ", in.size());
+  }
   for (const Tensor& t : in) {
     if (!t) fail("reads a size as if it were a tensor");
   }

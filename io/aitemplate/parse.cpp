@@ -169,8 +169,10 @@ PyValue PyReader::sequence(char close, PyValue::Kind kind) {
     }
   }
   advance();
-  // Brackets round one value are no tuple: pprint puts them round a text of several lines.
+  // Brackets round one value are no tuple: pprint puts them round a text of several lines. Round
+  // anything else they belong to it: `(1+2j)`.
   if (kind == PyValue::kTuple && v.items.size() == 1 && !comma) {
+    if (!v.items[0].is(PyValue::kText)) return rewind(start), foreign(start);
     PyValue inner = std::move(v.items[0]);
     return inner;
   }

@@ -31,7 +31,7 @@ Span span_of(Kernel& k, const TensorRecord& t, const Accessor& a) {
   const std::int64_t total = *a.original_total_elements_from_stride_dim;
   if (inner < 1 || total < 0 || total % inner || a.offset % inner) {
     k.fail("addresses '", t.name, "' with offset ", a.offset, " and ", total,
-           " elements, which are no whole rows of ", inner);
+           total == 1 ? " element" : " elements", ", which is no whole number of rows of ", inner);
   }
   const Span s{static_cast<int>(axis), a.offset / inner, total / inner, actual[axis].hi()};
   if (!actual[axis].is_const() || s.start > s.whole || s.size > s.whole - s.start) {
@@ -115,7 +115,7 @@ Tensor joined_parts(Kernel& k, const TensorRecord& t, std::vector<Part> parts, s
     in_order.push_back(value);
   }
   if (end != whole || next != loose || filler != parts.end()) {
-    k.fail("writes more parts of '", t.name, "' than its ", whole, " elements of axis ", axis);
+    k.fail("writes more parts of '", t.name, "' than axis ", axis, " of ", whole, " holds");
   }
   for (const Tensor& value : in_order) {
     for (int i = 0; i < value.rank(); ++i) {

@@ -1,4 +1,5 @@
 // Text to record: the two lists of printed objects, each key with its type.
+#include <algorithm>
 #include <map>
 #include <type_traits>
 
@@ -10,13 +11,6 @@
 
 namespace plait::io::aitemplate {
 namespace {
-
-template <class T>
-struct IsOptional : std::false_type {};
-template <class T>
-struct IsOptional<std::optional<T>> : std::true_type {};
-template <class T>
-inline constexpr bool kIsOptional = IsOptional<T>::value;
 
 /// What an object is called in messages.
 std::string_view kind_of(const IntVar&) { return "a dimension"; }
@@ -126,6 +120,17 @@ void read_objects(PyReader& reader, std::vector<R>& out, std::string_view what) 
   }
 }
 
+/// Python prints no carriage return: with one, the document is not as it was printed.
+void refuse_carriage_returns(std::string_view text, const std::string& file) {
+  const std::size_t end = text.find('\r');
+  if (end == std::string_view::npos) return;
+  const std::string_view before = text.substr(0, end);
+  const std::size_t start = before.rfind('\n') + 1;  // npos + 1 is 0
+  fail(file, ":", std::count(before.begin(), before.end(), '\n') + 1, ":", end - start + 1,
+       ": the line ends with a carriage return, expected a newline alone. Was the document saved ",
+       "on Windows?");
+}
+
 }  // namespace
 
 bool detects(std::string_view head) {
@@ -136,6 +141,7 @@ bool detects(std::string_view head) {
 }
 
 Record read(std::string_view text, const std::string& file) {
+  refuse_carriage_returns(text, file);
   PyReader reader(text, file);
   Record record;
   record.file = file;

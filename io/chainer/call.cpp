@@ -50,7 +50,9 @@ Call::Call(const Record& record, const Operation& operation, const std::vector<K
       variables_(variables),
       sizes_(sizes),
       real_(real),
-      stream_(stream) {}
+      stream_(stream) {
+  b.set_source(ir::Source{});  // messages speak of the document, not of the line here
+}
 
 std::int64_t Call::bytes(int i) const {
   return record_.variables[static_cast<std::size_t>(variable(i))].bytes;

@@ -53,6 +53,9 @@ class Call {
   /// The guess for operand i, noted likewise.
   std::optional<Shape> guess(int i);
   bool known(int i) const;
+  bool is_parameter(int i) const {
+    return variables_[static_cast<std::size_t>(variable(i))].parameter;
+  }
   /// Operand i, which becomes a value of this type if its shape is not known. UserError when it has
   /// another number of bytes, or is known to be something else.
   Tensor as(int i, const Shape& shape, std::optional<DType> dtype = {}, ir::Init init = {});

@@ -21,7 +21,8 @@ const Function* find_function(std::string_view name);
 // The families; a name is in one of them.
 std::span<const Function> image_functions();      // convolution, pooling, normalisation of images
 std::span<const Function> pointwise_functions();  // activations, arithmetic, reductions, dropout
-std::span<const Function> array_functions();      // moving, joining and cutting elements
+std::span<const Function> array_functions();      // moving, joining and splitting
+std::span<const Function> index_functions();      // picking elements
 std::span<const Function> loss_functions();       // linear layers and losses
 
 /// The op that the operation is named after.

@@ -164,9 +164,14 @@ Tensors max_pooling(Call& c) {
   return {ops::max_pool2d(image(c), a)};
 }
 
-// Its cover_all is not used by Chainer; padding counts.
+// Its cover_all is not used by Chainer; padding counts. A window over the whole image stays that
+// when the image's size changes.
 Tensors average_pooling(Call& c) {
-  return {ops::avg_pool2d(image(c), pool_attrs<ops::AvgPool2d>(c))};
+  const Tensor x = image(c);
+  const auto a = pool_attrs<ops::AvgPool2d>(c);
+  const bool whole_image = c.number(x.dim(2)) == a.kernel[0] && c.number(x.dim(3)) == a.kernel[1] &&
+                           a.padding == Sizes{0, 0, 0, 0} && a.stride[0] > 0 && a.stride[1] > 0;
+  return {whole_image ? ops::global_avg_pool2d(x) : ops::avg_pool2d(x, a)};
 }
 
 Tensor resized(const Tensor& x, const Dim& h, const Dim& w) {

@@ -46,6 +46,37 @@ Tensors linear(Call& c) {
   return c.b.add(ops::linear, operands, {});
 }
 
+/// A matrix that nothing has told yet, by the other one: `inner` is the size that both have.
+Tensor told_matrix(Call& c, int i, std::int64_t inner, bool inner_last) {
+  const std::int64_t all = c.elements(i);
+  if (inner < 1 || all % inner != 0) fail(all, " elements in rows of ", inner);
+  return c.as(i, inner_last ? Shape{all / inner, inner} : Shape{inner, all / inner});
+}
+
+// Matrices in the last two axes.
+Tensors matrix_product(Call& c) {
+  if (c.count() != 2) fail("has ", c.count(), " inputs, needs 2");
+  const ops::Matmul product{c.flag("transa", false), c.flag("transb", false)};
+  const bool lacks_a = !c.known(0) && c.known(1) && c.is_parameter(0);
+  const bool lacks_b = !c.known(1) && c.is_parameter(1);
+  const auto inner = [&](const Tensor& x, bool last) {
+    if (x.rank() < 2) fail("reads ", x.type(), ", no matrix");
+    return c.number(x.dim(last ? -1 : -2));
+  };
+  Tensor a, b;
+  if (!lacks_a) a = c.in(0);
+  if (lacks_b) b = told_matrix(c, 1, inner(a, !product.transpose_a), product.transpose_b);
+  if (!lacks_b) b = c.in(1);
+  if (lacks_a) a = told_matrix(c, 0, inner(b, product.transpose_b), !product.transpose_a);
+  if (a.rank() < 2 || b.rank() < 2) fail("reads ", a.type(), " and ", b.type(), ", no matrices");
+  const Tensor y = ops::matmul(a, b, product);
+  if (!c.flag("transc", false)) return {y};
+  std::vector<std::int64_t> order;
+  for (int i = 0; i < y.rank(); ++i) order.push_back(i);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return {y.transpose(order)};
+}
+
 /// Labels of `count` whole numbers, of four bytes each or of eight.
 Tensor labels(Call& c, int i, const Shape& shape) {
   const std::int64_t count = c.number(element_count(shape));
@@ -96,6 +127,7 @@ Tensors sigmoid_cross_entropy(Call& c) {
 
 constexpr Function kRows[] = {
     {"LinearFunction", linear},
+    {"MatMul", matrix_product},
     {"SoftmaxCrossEntropy", softmax_cross_entropy},
     {"MeanSquaredError", mean_squared_error},
     {"SigmoidCrossEntropy", sigmoid_cross_entropy},
@@ -106,8 +138,8 @@ constexpr Function kRows[] = {
 std::span<const Function> loss_functions() { return kRows; }
 
 const Function* find_function(std::string_view name) {
-  for (const auto family :
-       {loss_functions(), image_functions(), pointwise_functions(), array_functions()}) {
+  for (const auto family : {loss_functions(), image_functions(), pointwise_functions(),
+                            array_functions(), index_functions()}) {
     for (const Function& f : family) {
       if (f.name == name) return &f;
     }

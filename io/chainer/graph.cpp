@@ -96,7 +96,9 @@ Import to_graphs(const Record& record) {
       Import import;
       const NamedSizes sizes = name_sizes(import, assumptions, trial.rows(), least);
       import = build(std::move(import), sizes);
-      if (opaque_nodes(import) <= opaque_nodes(plain) && verifies(import)) return import;
+      if (opaque_nodes(import) > opaque_nodes(plain) || !verifies(import)) continue;
+      import.notes = plain.notes;  // the same, in numbers
+      return import;
     }
     fail("operations that fit in numbers do not fit in named sizes");
   });

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -55,6 +56,21 @@ Value value_of(const Json& json) {
   return {std::move(members)};
 }
 
+/// UserError when an object of the text has a name twice.
+Json parse_unique(std::string_view json) {
+  std::vector<std::set<std::string>> open;
+  const auto watch = [&](int, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const auto& name = value.get_ref<const std::string&>();
+      if (!open.back().insert(name).second) fail("has ", quoted(name.substr(0, 40)), " twice");
+    }
+    return true;
+  };
+  return Json::parse(json.begin(), json.end(), watch);
+}
+
 /// A string as json.dumps writes it; bytes that are not UTF-8 become the replacement character.
 std::string string_text(const std::string& text) {
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -73,7 +89,7 @@ Members parse_members(std::string_view json) {
   if (depth_of(json) > kMaxDepth) fail("is nested more than ", kMaxDepth, " deep");
   Json parsed;
   try {
-    parsed = Json::parse(json.begin(), json.end());
+    parsed = parse_unique(json);
   } catch (const Json::parse_error& e) {
     fail("is no JSON from column ", e.byte, " on");
   } catch (const Json::exception&) {

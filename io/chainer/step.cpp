@@ -127,8 +127,14 @@ ir::ValueId Step::value_of(int variable) {
   return resolve(variable, {type, init::zeros()});
 }
 
-void Step::forward() {
-  for (int i : links_.forward_order) add_forward(i);
+std::int64_t Step::forward(int enough) {
+  std::int64_t built = 0;
+  for (int i : links_.forward_order) {
+    if (misfits_ >= enough) break;
+    add_forward(i);
+    ++built;
+  }
+  return built;
 }
 
 void Step::add_forward(int index) {

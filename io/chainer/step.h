@@ -2,6 +2,7 @@
 // What does not fit becomes an opaque node with a note why.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -24,7 +25,8 @@ class Step {
  public:
   Step(const Record& record, const Links& links, const Assumptions& assumptions, NamedSizes sizes);
 
-  void forward();
+  /// Gives up once there are `enough` misfits. How many operations it built.
+  std::int64_t forward(int enough = std::numeric_limits<int>::max());
   void backward();
   /// With its fetches: the loss, gradients of parameters, and what nothing reads.
   ir::Graph take();

@@ -2,6 +2,7 @@
 #include "io/chainer/words_rows.h"
 #include "ops/activation.h"
 #include "ops/compare.h"
+#include "ops/contract.h"
 #include "ops/conv.h"
 #include "ops/loss.h"
 #include "ops/norm.h"
@@ -58,6 +59,13 @@ Word linear(const Told& t) {
   return word("LinearFunction", {}, t.view.count());
 }
 
+Word matrix_product(const Told& t) {
+  const auto a = t.view.as<ops::Matmul>();
+  if (t.is_root(0) || t.is_root(1) || !is_float(t.in(0).dtype)) return {};
+  return word("MatMul",
+              {{"transa", {a.transpose_a}}, {"transb", {a.transpose_b}}, {"transc", {false}}}, 2);
+}
+
 Word pooling(const char* function, const Sizes& kernel, const Sizes& stride, const Sizes& padding,
              bool ceil) {
   const auto p = pads(padding);
@@ -85,6 +93,12 @@ Word avg_pool(const Told& t) {
   const auto a = t.view.as<ops::AvgPool2d>();
   if (a.layout != "NCHW" || a.ceil_mode || !a.count_include_pad) return {};
   return pooling("AveragePooling2D", a.kernel, a.stride, a.padding, false);
+}
+
+Word global_avg_pool(const Told& t) {
+  if (t.view.as<ops::GlobalPool2d>().layout != "NCHW") return {};
+  const Sizes x = t.sizes(0), window{x[2], x[3]};
+  return pooling("AveragePooling2D", window, window, {0, 0}, false);
 }
 
 Word norm_word(const Told& t, const char* function, bool decays) {
@@ -171,8 +185,10 @@ constexpr WordRow kRows[] = {
     {"conv2d", conv},
     {"conv_transpose2d", conv_transpose},
     {"linear", linear},
+    {"matmul", matrix_product},
     {"max_pool2d", max_pool},
     {"avg_pool2d", avg_pool},
+    {"global_avg_pool2d", global_avg_pool},
     {"batch_norm", batch_norm},
     {"batch_norm_inference", fixed_norm},
     {"cross_entropy", cross_entropy},

@@ -55,7 +55,8 @@ void check_operators(const Record& record, Known& known) {
   }
 }
 
-/// From the first byte of the plan to the last, in the chunk.
+/// From the lowest byte that the plan reaches to the highest, in the chunk: strides may be
+/// negative.
 void check_plan(const Record& record, const Var& var,
                 const std::unordered_map<std::string, const MemChunk*>& chunks) {
   const MemPlan& plan = *var.mem_plan;
@@ -63,17 +64,21 @@ void check_plan(const Record& record, const Var& var,
   const auto chunk = chunks.find(plan.chunk);
   if (chunk == chunks.end()) fail_at(record, path, "there is no chunk ", clipped(plan.chunk));
   const std::optional<DType> dtype = dtype_of(plan.layout.dtype);
-  std::int64_t last = 0;
+  std::int64_t low = 0, high = 0;  // in elements from the offset
   bool fits = true;
   for (std::size_t i = 0; i < plan.layout.shape.size(); ++i) {
     if (plan.layout.shape[i] == 0) return;
     std::int64_t reach;
-    fits = fits && plan.layout.stride[i] >= 0 &&
+    fits = fits &&
            !__builtin_mul_overflow(plan.layout.shape[i] - 1, plan.layout.stride[i], &reach) &&
-           reach <= kMostBytes && !__builtin_add_overflow(last, reach, &last);
+           reach <= kMostBytes && reach >= -kMostBytes;
+    if (fits) (reach < 0 ? low : high) += reach;
   }
   const std::int64_t item = dtype ? static_cast<std::int64_t>(size_of(*dtype)) : 1;
-  if (fits && plan.offset + (last + 1) * item <= chunk->second->bytes) return;
+  if (fits && plan.offset + low * item >= 0 &&
+      plan.offset + (high + 1) * item <= chunk->second->bytes) {
+    return;
+  }
   fail_at(record, path, plan.layout.dtype, shape_text(plan.layout.shape), " at byte ", plan.offset,
           " does not lie in the chunk ", plan.chunk, " of ", chunk->second->bytes, " bytes");
 }

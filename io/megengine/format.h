@@ -20,6 +20,14 @@ Record read(std::string_view text, const std::string& file);
 /// The graphs of the document; UserError names the node that cannot be.
 Import to_graphs(const Record& record);
 
+/// The graph of a document in numbers alone, and by node the place in the record of the operator
+/// that it stands for.
+struct Trace {
+  ir::Graph graph;
+  std::vector<int> op_of;
+};
+Trace traced(const Record& record);
+
 /// A graph of ours in the words of this format; UserError names the node it has no word for.
 Record from_graph(const ir::Graph& graph, const RunTimes& times);
 

@@ -1,6 +1,5 @@
 // Record to graph: the operators of the sequence, one after the other.
 #include <algorithm>
-#include <map>
 #include <unordered_set>
 
 #include "base/error.h"
@@ -26,89 +25,92 @@ std::vector<int> results_of(const Translation& t, const Operator& op) {
   return out;
 }
 
-/// A recorded shape with names: those of an input of the same shape.
-Shape opaque_shape(const Translation& t, const std::vector<Tensor>& inputs, const Sizes& sizes) {
-  for (const Tensor& x : inputs) {
-    if (sizes_of(x.shape(), t.bindings) == sizes) return x.shape();
-  }
-  if (!t.import.sizes.empty()) fail("how its result follows from named sizes is not known");
-  return plait::shape_of(sizes);
+/// Which of the results a rule computes: the first; of a batch norm, which makes statistics too,
+/// the last that is shaped like its operand.
+int main_result(const Translation& t, const Operator& op, const std::vector<int>& results) {
+  if (results.empty()) return -1;
+  if (op.type != "BatchNormForward" || op.inputs.empty()) return results[0];
+  const std::optional<Sizes> shape = shape_of(t.index, t.index.var_of(op.inputs[0]));
+  const auto found = std::find_if(results.rbegin(), results.rend(), [&](int var) {
+    return shape && shape_of(t.index, var) == shape;
+  });
+  return found == results.rend() ? results[0] : *found;
 }
 
-/// A node that cannot run, with the types that were recorded.
-void add_opaque(Call& c) {
-  Translation& t = c.t;
-  ir::Node node{c.op.type, {}, {}, {}, t.b.path(), source_of(c.op, t.index.record.file), true};
-  std::vector<Tensor> inputs;
-  for (Id id : c.op.inputs) {
-    const int var = t.index.var_of(id);
-    const int maker = t.index.producer_of(var);
-    const bool host = t.index.step[static_cast<std::size_t>(maker)] < 0;
-    const Operator& op = t.index.op(maker);
-    if (is_scratch(t, var) || (host && !is_constant(op) && !is_feed(op))) continue;
-    inputs.push_back(t.value_of(var));
-    node.inputs.push_back(inputs.back().id());
-  }
-  if (c.params.known()) {
-    const auto* object = c.params.json().as<Json::Object>();
-    if (is_opaque(c.op)) {
-      node.attrs = own_attrs(c.params.json());
-    } else if (object) {
-      for (const Member& m : *object) {
-        const auto* text = m.value.as<std::string>();
-        node.attrs.set(m.key, text ? *text : json_text(m.value));
-      }
-    }
-  }
-  std::vector<ir::Type> types;
-  std::vector<std::string> names;
-  const std::vector<int> results = results_of(t, c.op);
-  if (results.empty()) {
-    t.import.notes.push_back(
-        str("operator ", c.op.id, " (", c.op.type, ") makes nothing and is left out"));
-    return;
-  }
-  for (int var : results) {
-    const std::optional<Sizes> sizes = shape_of(t.index, var);
-    if (!sizes) fail("the shape of its output, var ", t.index.var(var).id, ", is recorded nowhere");
-    const DType first = inputs.empty() ? DType::f32 : inputs[0].dtype();
-    types.push_back({dtype_of(t.index, var).value_or(first), opaque_shape(t, inputs, *sizes)});
-    const auto name = t.names_for(var);
-    names.push_back(name.empty() ? t.b.graph().fresh_name("opaque") : name[0]);
-  }
-  const ir::NodeId id = t.b.graph().add_node(std::move(node), types, std::move(names));
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    t.values[static_cast<std::size_t>(results[i])] = t.b.value(t.b.graph().node(id).outputs[i]);
-  }
+/// Whether anything needs a result that rules do not compute.
+bool needs_more_than_the_result(const Call& c) {
+  return std::any_of(c.results.begin(), c.results.end(), [&](int var) {
+    const bool read = !c.t.index.readers[static_cast<std::size_t>(var)].empty();
+    return var != c.result && (read || c.t.index.var(var).force_update_src);
+  });
 }
 
-/// UserError unless what a node computes is what was recorded.
-void check_shape(const Translation& t, int var) {
+/// How what a node computes differs from what was recorded; empty where it does not.
+std::string why_not_as_recorded(const Translation& t, int var) {
   const std::optional<Sizes> recorded = shape_of(t.index, var);
   const Tensor value = t.values[static_cast<std::size_t>(var)];
-  if (!recorded || !value) return;
+  if (!recorded || !value) return "";
   const Sizes computed = sizes_of(value.shape(), t.bindings);
-  if (computed == *recorded) return;
-  fail("its output, var ", t.index.var(var).id, ", is recorded as ", shape_text(*recorded),
-       ", it computes ", shape_text(computed));
+  if (computed == *recorded) return "";
+  return str("its output, var ", t.index.var(var).id, ", is recorded as ", shape_text(*recorded),
+             ", it computes ", shape_text(computed));
+}
+
+void add_own(Call& c, const Op& op) {
+  const std::vector<Tensor> outputs = own_op(c, op);
+  for (std::size_t i = 0; i < std::min(outputs.size(), c.results.size()); ++i) {
+    c.t.values[static_cast<std::size_t>(c.results[i])] = outputs[i];
+  }
+  for (int var : c.results) {
+    if (const std::string why = why_not_as_recorded(c.t, var); !why.empty()) fail(why);
+  }
+}
+
+bool has_integer_operand(const Call& c) {
+  for (Id id : c.op.inputs) {
+    const Tensor x = c.t.values[static_cast<std::size_t>(c.t.index.var_of(id))];
+    if (x && !is_float(x.dtype())) return true;
+  }
+  return false;
+}
+
+/// Plait's ops take fewer integers than MegEngine's: what they refuse is a misfit, not a mistake.
+std::optional<Tensor> by_rule(Call& c, Rule rule) {
+  try {
+    return rule(c);
+  } catch (const UserError& e) {
+    if (!c.t.found || !has_integer_operand(c)) throw;
+    if (std::string_view(e.what()).starts_with(c.t.index.record.file + ": ")) throw;
+    c.t.found->emplace(c.at, e.what());
+    return std::nullopt;
+  }
+}
+
+/// A shape other than recorded is a misfit: another version may mean more by the type than its rule
+/// does. Elementwise it cannot be.
+void check_result(Call& c) {
+  const std::string why = why_not_as_recorded(c.t, c.result);
+  if (why.empty()) return;
+  if (!c.t.found || c.op.type == "Elemwise") fail(why);
+  c.t.found->emplace(c.at, why);
+  add_opaque(c);
 }
 
 void add_operator(Call& c) {
   Translation& t = c.t;
-  const std::vector<int> results = results_of(t, c.op);
-  const Op* own = is_opaque(c.op) ? nullptr : find_op(c.op.type);
-  const Rule rule = is_opaque(c.op) ? nullptr : rule_for(c.op.type);
-  if (own) {
-    const std::vector<Tensor> outputs = own_op(c, *own);
-    for (std::size_t i = 0; i < std::min(outputs.size(), results.size()); ++i) {
-      t.values[static_cast<std::size_t>(results[i])] = outputs[i];
-    }
-  } else if (const auto y = rule && !results.empty() ? rule(c) : std::nullopt) {
-    t.values[static_cast<std::size_t>(results[0])] = *y;
+  const bool known = !is_opaque(c.op) && !t.misfits.contains(c.at) && !touches_foreign(c);
+  if (const Op* own = known ? find_op(c.op.type) : nullptr) {
+    add_own(c, *own);
+    return;
+  }
+  const bool ruled = known && c.result >= 0 && !needs_more_than_the_result(c);
+  const Rule rule = ruled ? rule_for(c.op.type) : nullptr;
+  if (const auto y = rule ? by_rule(c, rule) : std::nullopt) {
+    t.values[static_cast<std::size_t>(c.result)] = *y;
+    check_result(c);
   } else {
     add_opaque(c);
   }
-  for (int var : results) check_shape(t, var);
 }
 
 /// `output_callback(...)[12]` is MegEngine's own name for a callback without one.
@@ -159,7 +161,7 @@ void add_sequence(Translation& t) {
   for (Id id : t.index.record.comp_seq) {
     const int at = t.index.op_of(id);
     const Operator& op = t.index.op(at);
-    t.b.set_source(source_of(op, t.index.record.file));
+    t.b.set_source(source_of(op));
     t.b.set_path(path_of(op));
     try {
       if (op.type == "OutputCallback") {
@@ -171,8 +173,13 @@ void add_sequence(Translation& t) {
           if (var == results[0] || shape_of(t.index, var)) t.value_of(var);
         }
       } else {
-        Call call{t, op, at,
-                  Params(t.index.record, op, t.index.footprint[static_cast<std::size_t>(at)])};
+        Call call{t,
+                  op,
+                  at,
+                  Params(t.index.record, op, t.index.footprint[static_cast<std::size_t>(at)]),
+                  results_of(t, op),
+                  -1};
+        call.result = main_result(t, op, call.results);
         add_operator(call);
       }
     } catch (const UserError& e) {
@@ -180,23 +187,28 @@ void add_sequence(Translation& t) {
       if (what.starts_with(t.index.record.file + ": ")) throw;
       fail(t.index.record.file, ": operator ", op.id, " (", op.type, "): ", what);
     }
+    t.op_of_node.resize(t.b.graph().nodes.size(), at);
   }
   if (fetched.empty()) fetch_unread(t);
 }
 
-Import translated(const Index& index, Naming naming) {
-  Translation t(index, naming);
+Import translated(const Index& index, Naming naming, const Misfits& misfits) {
+  Translation t(index, naming, misfits);
   add_sequence(t);
   add_nexts(t);
-  std::map<std::string, int> unknown;
-  for (const ir::Node& node : t.b.graph().nodes) unknown[node.op] += node.opaque ? 1 : 0;
-  for (const auto& [op, count] : unknown) {
-    if (count == 0) continue;
-    t.import.notes.push_back(str("what ", clipped(op), " computes is not known here: ", count,
-                                 count == 1 ? " node" : " nodes", " cannot run"));
-  }
+  add_opaque_notes(t);
   t.import.package.graphs.push_back(t.b.take());
   return std::move(t.import);
+}
+
+/// Of the whole sequence at once: each of them goes on as opaque, so the rest is what it will be.
+Misfits misfits_of(const Index& index) {
+  const Misfits none;
+  Misfits found;
+  Translation t(index, {}, none);
+  t.found = &found;
+  add_sequence(t);
+  return found;
 }
 
 /// The largest side of an image among the feeds; 0 where none is one.
@@ -212,11 +224,11 @@ std::int64_t largest_image(const Index& index) {
 
 /// With names for batch and image. Windows without padding need an image of some size: the smallest
 /// power of two that does. Where none does, with a name for the batch alone.
-Import with_names(const Index& index) {
+Import with_names(const Index& index, const Misfits& misfits) {
   const std::int64_t largest = std::min<std::int64_t>(largest_image(index), 1024);
   for (std::int64_t image = 1; image <= largest; image *= 2) {
     try {
-      Import import = translated(index, {.batch = true, .image = image});
+      Import import = translated(index, {.batch = true, .image = image}, misfits);
       verify_types(import.package.graphs[0]);
       verify_types(substitute(import.package.graphs[0], import.bindings()));
       return import;
@@ -224,15 +236,25 @@ Import with_names(const Index& index) {
       continue;
     }
   }
-  return translated(index, {.batch = true, .image = 0});
+  return translated(index, {.batch = true, .image = 0}, misfits);
 }
 
 }  // namespace
 
 Import to_graphs(const Record& record) {
   const Index index(record);
-  return import_with_sizes(
-      [&](bool named) { return named ? with_names(index) : translated(index, {}); });
+  const Misfits misfits = misfits_of(index);
+  return import_with_sizes([&](bool named) {
+    return named ? with_names(index, misfits) : translated(index, {}, misfits);
+  });
+}
+
+Trace traced(const Record& record) {
+  const Index index(record);
+  const Misfits misfits = misfits_of(index);
+  Translation t(index, {}, misfits);
+  add_sequence(t);
+  return {t.b.take(), std::move(t.op_of_node)};
 }
 
 }  // namespace plait::io::megengine

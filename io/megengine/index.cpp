@@ -148,9 +148,8 @@ std::optional<std::int64_t> bytes_of(const Index& index, int var, std::int64_t i
   if (!shape) return std::nullopt;
   if (v.has_flag(kScratchFlag)) return element_count(*shape);  // counted in bytes
   if (v.mem_plan) {
-    if (const auto dtype = dtype_of(v.mem_plan->layout.dtype)) {
-      item = static_cast<std::int64_t>(size_of(*dtype));
-    }
+    const std::string& name = v.mem_plan->layout.dtype;
+    item = static_cast<std::int64_t>(size_of(dtype_of(name).value_or(stand_in(name))));
   }
   return element_count(*shape) * item;
 }
@@ -162,11 +161,23 @@ std::optional<DType> dtype_of(std::string_view name) {
   return std::nullopt;
 }
 
+DType stand_in(std::string_view name) {
+  if (name.starts_with("QuantizedS32")) return DType::i32;
+  if (name.starts_with("QuantizedS16") || name == "Uint16") return DType::i16;
+  if (name.starts_with("QuantizedS")) return DType::i8;
+  return DType::u8;
+}
+
+bool is_foreign(const Var& var) { return var.mem_plan && !dtype_of(var.mem_plan->layout.dtype); }
+
 std::string_view dtype_name(DType dtype) { return kNames[static_cast<std::size_t>(dtype)]; }
 
 std::optional<DType> dtype_of(const Index& index, int var) {
   const Var& v = index.var(var);
-  if (v.mem_plan) return dtype_of(v.mem_plan->layout.dtype);
+  if (v.mem_plan) {
+    const std::string& name = v.mem_plan->layout.dtype;
+    return dtype_of(name).value_or(stand_in(name));
+  }
   const std::optional<Sizes> shape = shape_of(index, var);
   if (!v.prev_dev_ptr_end || !shape || element_count(*shape) == 0) return std::nullopt;
   const std::int64_t bytes = *v.prev_dev_ptr_end - v.prev_dev_ptr;

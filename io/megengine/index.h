@@ -40,8 +40,14 @@ std::optional<std::int64_t> bytes_of(const Index& index, int var, std::int64_t i
 
 /// `Float32` -> f32; nothing for what Plait lacks.
 std::optional<DType> dtype_of(std::string_view name);
+/// The integer that a dtype which Plait lacks is stored in: `QuantizedS8(0.1)` -> i8; u8 where the
+/// name does not say.
+DType stand_in(std::string_view name);
+/// Whether the plan says a dtype that Plait lacks.
+bool is_foreign(const Var& var);
 std::string_view dtype_name(DType dtype);
-/// Of the memory plan; else, where addresses and shape are known, the float of that size.
+/// Of the memory plan, a stand-in where it is foreign; else, where addresses and shape are known,
+/// the float of that size.
 std::optional<DType> dtype_of(const Index& index, int var);
 
 /// Seconds of kernels: end - kern, over all streams.

@@ -180,6 +180,10 @@ const Json* Json::find(std::string_view key) const {
 }
 
 Json parse_json(std::string_view text, const std::string& file) {
+  // The parser takes a NUL byte for the end of the text.
+  if (const std::size_t nul = text.find('\0'); nul != text.npos) {
+    fail(file, ":", ir::line_and_column(text, nul), ": not JSON: a NUL byte");
+  }
   TreeBuilder builder(text, file);
   Lohmann::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();

@@ -100,9 +100,9 @@ void read_state_extra(const Operator& op, const std::string& file, ir::State& st
   }
 }
 
-ir::Source source_of(const Operator& op, const std::string& file) {
+ir::Source source_of(const Operator& op) {
   const std::string* text = text_in(op.extra, kSource);
-  if (!text) return {file, 0};
+  if (!text) return {};
   const std::size_t colon = text->rfind(':');
   const std::string_view line =
       colon == text->npos ? "" : std::string_view(*text).substr(colon + 1);

@@ -1,12 +1,16 @@
 // Text to record: the document as a whole, and its profiler half.
 #include "io/megengine/read.h"
 
+#include <cmath>
+
 #include "base/text.h"
 #include "io/import.h"
 #include "io/megengine/format.h"
 
 namespace plait::io::megengine {
 namespace {
+
+constexpr double kMostSeconds = 1e9;  // about 30 years
 
 /// The id that a key of an object is.
 Id id_of_key(const At& object, std::size_t i) {
@@ -19,6 +23,11 @@ Id id_of_key(const At& object, std::size_t i) {
 Span read_span(const At& at) {
   const At end = at.at("end"), kern = at.at("kern"), start = at.at("start");
   const Span span{end.real(), kern.real(), start.real()};
+  for (const At* time : {&start, &kern, &end}) {
+    if (std::fabs(time->real()) > kMostSeconds) {
+      time->fail("is ", real_text(time->real()), " seconds; expected no more than 1e9");
+    }
+  }
   if (!(span.start <= span.kern && span.kern <= span.end)) {
     at.fail("expected start <= kern <= end, is ", real_text(span.start), ", ", real_text(span.kern),
             ", ", real_text(span.end));

@@ -34,11 +34,18 @@ bool all_whole(const Var& var) {
 }
 
 /// Weights of contractions by their fan, with gain 1 (norms are folded into the weights, so
-/// residual sums would grow from block to block with more); what else there is, small.
+/// residual sums would grow from block to block with more); the statistics of a batch norm so that
+/// it changes nothing; what else there is, biases among it, small.
 ir::Init initial(const Index& index, int var, DType dtype, const Sizes& sizes) {
   if (!is_float(dtype)) return init::zeros();
   for (int reader : index.readers[static_cast<std::size_t>(var)]) {
-    if (is_contraction(index.op(reader)) && sizes.size() >= 2) {
+    const Operator& op = index.op(reader);
+    const auto place =
+        std::find(op.inputs.begin(), op.inputs.end(), index.var(var).id) - op.inputs.begin();
+    if (op.type == "BatchNormForward" && place > 0) {  // x, scale, bias, mean, variance
+      return place == 1 || place == 4 ? init::ones() : init::zeros();
+    }
+    if (is_contraction(op) && sizes.size() >= 2 && place < 2) {
       return init::make(init::Kaiming{.gain = 1});
     }
   }
@@ -57,7 +64,7 @@ Tensor constant_or_state(Translation& t, int var) {
   const Sizes sizes = want_shape(t.index, var);
   const auto numbers = known_numbers(v);
   if (numbers && static_cast<std::int64_t>(numbers->size()) == element_count(sizes) &&
-      v.value->infer_type != "RT_STATIC") {
+      !is_foreign(v) && v.value->infer_type != "RT_STATIC") {
     const DType dtype = dtype_of(t.index, var).value_or(all_whole(v) ? DType::i32 : DType::f32);
     const Array array = Array::of(dtype, sizes, *numbers);
     const ops::Constant attrs{{std::make_shared<Array>(array)}};
@@ -152,8 +159,8 @@ bool Params::boolean(std::string_view key, bool missing) const {
   return *json->as<bool>();
 }
 
-Translation::Translation(const Index& i, Naming n)
-    : index(i), naming(n), b("profile"), values(i.record.vars.size()) {}
+Translation::Translation(const Index& i, Naming n, const Misfits& m)
+    : index(i), naming(n), misfits(m), b("profile"), values(i.record.vars.size()) {}
 
 Tensor Translation::value_of(int var) {
   Tensor& value = values[static_cast<std::size_t>(var)];
@@ -198,17 +205,17 @@ std::optional<std::vector<std::int64_t>> Call::numbers(int i) const {
 }
 
 Sizes Call::recorded() const {
-  if (op.outputs.empty()) fail("has no output");
-  return want_shape(t.index, t.index.var_of(op.outputs[0]));
+  if (result < 0) fail("has no output");
+  return want_shape(t.index, result);
 }
 
 std::optional<DType> Call::recorded_dtype() const {
-  return op.outputs.empty() ? std::nullopt : dtype_of(t.index, t.index.var_of(op.outputs[0]));
+  return result < 0 ? std::nullopt : dtype_of(t.index, result);
 }
 
 Tensor Call::last(const Op& o, const std::vector<Tensor>& operands, ir::Attrs attrs) const {
   std::vector<std::string> names;
-  if (!op.outputs.empty()) names = t.names_for(t.index.var_of(op.outputs[0]));
+  if (result >= 0) names = t.names_for(result);
   return t.b.add(o, operands, std::move(attrs), {}, std::move(names))[0];
 }
 

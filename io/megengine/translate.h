@@ -2,6 +2,7 @@
 // one type of operator; types without a rule become opaque nodes.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,16 +38,22 @@ struct Naming {
   std::int64_t image = 0;  // the smallest image that must do; 0: it gets no name
 };
 
+/// Operators, by place in the record, that do not do what their rule says, and why.
+using Misfits = std::map<int, std::string>;
+
 /// A graph under construction, with what is known of each var.
 struct Translation {
-  Translation(const Index& index, Naming naming);
+  Translation(const Index& index, Naming naming, const Misfits& misfits);
 
   const Index& index;
   Naming naming;
+  const Misfits& misfits;    // become opaque nodes
+  Misfits* found = nullptr;  // where further ones go; null: they are a UserError
   Import import;
   DimBindings bindings;  // of import, as of now
   Builder b;
-  std::vector<Tensor> values;  // by var; empty where none is made
+  std::vector<Tensor> values;   // by var; empty where none is made
+  std::vector<int> op_of_node;  // by node: the operator that it stands for
 
   /// The value of a var; of what the host makes only constants, feeds and known numbers have one.
   Tensor value_of(int var);
@@ -62,16 +69,18 @@ struct Call {
   const Operator& op;
   int at;
   Params params;
+  std::vector<int> results;  // vars of its outputs, scratch left out
+  int result;                // the one that a rule computes; -1 for none
 
   int count() const { return static_cast<int>(op.inputs.size()); }
   /// UserError when the operator has no such input.
   Tensor in(int i) const;
   /// The numbers of input i, where they are known without running.
   std::optional<std::vector<std::int64_t>> numbers(int i) const;
-  /// The recorded shape of the first output; UserError when there is none.
+  /// The recorded shape of the result; UserError when there is none.
   Sizes recorded() const;
   std::optional<DType> recorded_dtype() const;
-  /// A node with the name of the first output.
+  /// A node with the name of the result.
   Tensor last(const Op& op, const std::vector<Tensor>& operands, ir::Attrs attrs = {}) const;
   template <ir::AttrStruct A>
   Tensor last(const Op& op, const std::vector<Tensor>& operands, const A& attrs) const {
@@ -79,7 +88,7 @@ struct Call {
   }
 };
 
-/// The first output, or nothing where the operator says something that Plait cannot.
+/// The result, or nothing where the operator says something that Plait cannot.
 using Rule = std::optional<Tensor> (*)(Call& call);
 /// Null for a type without one.
 Rule rule_for(std::string_view type);
@@ -99,6 +108,13 @@ Tensor hard_gate(const Tensor& x);
 /// The Plait op that is one mode of Elemwise by itself, and back; null where there is none.
 const Op* op_of_mode(std::string_view mode);
 std::string_view mode_of_op(const Op& op);
+
+/// A node that cannot run, with the types that were recorded.
+void add_opaque(Call& c);
+/// Whether the operator reads or makes a var of a dtype that Plait lacks.
+bool touches_foreign(const Call& c);
+/// Why nodes of the graph cannot run and what stands for the dtypes that Plait lacks.
+void add_opaque_notes(Translation& t);
 
 /// An op of Plait's own table, as our writer prints it: all its outputs.
 std::vector<Tensor> own_op(Call& c, const Op& op);

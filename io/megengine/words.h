@@ -28,7 +28,8 @@ Word word_for(const ir::Graph& graph, const ir::Node& node);
 
 /// Attributes that word_for wrote as text; UserError where one is no attribute value.
 ir::Attrs own_attrs(const Json& param);
-ir::Source source_of(const Operator& op, const std::string& file);
+/// Empty where the document says none: it has no lines of its own.
+ir::Source source_of(const Operator& op);
 std::string path_of(const Operator& op);
 bool is_opaque(const Operator& op);
 

@@ -52,6 +52,14 @@ struct Finisher {
     return at != notes.end() && at->second == kind;
   }
 
+  /// By its note, or by the traced op of the same name, or by how the graph names its outputs.
+  bool is_output(const Operator& op) const {
+    if (is_note(op.name, TensorNote::kOutput)) return true;
+    const auto at = traced.find(op.name);
+    if (at != traced.end()) return at->second->kind == OpKind::kOutput;
+    return op.name.starts_with("_" + record.graph + "_output.") && op.inputs.size() == 1;
+  }
+
   /// The sizes as named ones: of the traced value, or of an operand of the same sizes.
   Shape shape_of_output(const std::string& tensor, const Sizes& sizes,
                         const std::vector<ir::ValueId>& inputs) const {
@@ -155,8 +163,7 @@ struct Finisher {
         values[output_names[i]] = made[i];
       }
     }
-    if (is_note(op.name, TensorNote::kOutput))
-      graph.fetches.push_back({names.port(op.name), made[0]});
+    if (is_output(op)) graph.fetches.push_back({names.port(op.name), made[0]});
   }
 
   /// An operator without results changes the states it reads; an assignment the first alone.
@@ -178,7 +185,7 @@ struct Finisher {
   std::string operator_type_of(const Operator& op) const {
     const auto at = traced.find(op.name);
     if (at != traced.end() && at->second->kind == OpKind::kUser) return at->second->type;
-    return is_note(op.name, TensorNote::kOutput) ? "output" : type_by_name(op);
+    return is_output(op) ? "output" : type_by_name(op);
   }
 };
 

@@ -166,6 +166,7 @@ bool detects(std::string_view head) {
 }
 
 Record read(Lines& lines) {
+  lines.take_carriage_returns();
   LogReader reader{lines, {}};
   reader.read_all();
   return std::move(reader.record);

@@ -2,6 +2,7 @@
 #include "io/oneflow/traced.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "io/oneflow/gradients.h"
@@ -21,6 +22,7 @@ struct Tracer {
   std::unordered_map<ir::ValueId, Dim> summed{};
   std::unordered_map<double, Dim> factors{};
   std::unordered_map<std::string, const Operand*> in_tree{};  // what the tree says of a tensor
+  std::unordered_set<std::string> assumed{};                  // tensors whose shape is a guess
 
   Tracer(const Record& r, const Names& n, const NamedSizes& s, Import& i)
       : record(r), names(n), sizes(s), import(i) {
@@ -62,16 +64,57 @@ struct Tracer {
                 shape_text(said->second->blob.shape));
   }
 
+  /// Without a tree nothing says what an op that Plait lacks makes: the type of its first operand.
+  ir::Type assumed_type(const TracedOp& op, const std::string& tensor) {
+    for (const Port& port : op.inputs) {
+      if (port.tensors.empty()) continue;
+      if (assumed.empty()) {
+        import.notes.push_back(str("no tree gives the shapes of what Plait lacks (first op ",
+                                   op.name, "): they are taken from the first operand"));
+      }
+      assumed.insert(tensor);
+      return tensors.at(port.tensors[0]).type();
+    }
+    plait::fail(where(op),
+                "is of a type that Plait lacks, and neither a tree nor an operand gives "
+                "its shapes");
+  }
+
+  bool reads_assumed(const TracedOp& op) const {
+    for (const Port& port : op.inputs) {
+      for (const std::string& tensor : port.tensors) {
+        if (assumed.count(tensor)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// The rule's nodes; where an assumed shape does not fit the rule, one opaque node.
+  void build(const OpRule& rule, const TracedOp& op) {
+    const OpContext c{op, b, sizes, tensors, summed, factors, import, where(op)};
+    if (!reads_assumed(op)) return rule.build(c);
+    try {
+      rule.build(c);
+    } catch (const UserError&) {
+      for (const Port& port : op.outputs) {
+        for (const std::string& tensor : port.tensors) {
+          if (tensors.count(tensor)) throw;  // made in part already
+        }
+      }
+      add_unknown(op);
+    }
+    for (const Port& port : op.outputs) assumed.insert(port.tensors.begin(), port.tensors.end());
+  }
+
   void add_unknown(const TracedOp& op) {
     std::vector<ir::Type> types;
     std::vector<std::string> outs;
     for (const Port& port : op.outputs) {
       for (const std::string& tensor : port.tensors) {
         const auto said = in_tree.find(tensor);
-        if (said == in_tree.end()) {
-          plait::fail(where(op), "is of a type that Plait lacks, and no tree gives its shapes");
-        }
-        types.push_back({said->second->blob.dtype, shape_of(said->second->blob.shape)});
+        types.push_back(said != in_tree.end()
+                            ? ir::Type{said->second->blob.dtype, shape_of(said->second->blob.shape)}
+                            : assumed_type(op, tensor));
         outs.push_back(tensor);
       }
     }
@@ -93,8 +136,7 @@ struct Tracer {
     if (!rule) {
       add_unknown(op);
     } else {
-      const OpContext c{op, b, sizes, tensors, summed, factors, import, where(op)};
-      rule->build(c);
+      build(*rule, op);
     }
     for (const Port& port : op.outputs) {
       for (const std::string& tensor : port.tensors) {
@@ -124,8 +166,10 @@ struct Tracer {
         b.fetch("d_" + names.state(op.name), tensors.at(at->second));
       }
     }
-    if (unknown > 0) {
-      import.notes.push_back(str("the gradients of ", unknown, " parameters were not found"));
+    if (unknown > 0 && !gradients.empty()) {
+      import.notes.push_back(str("the gradients of ", unknown,
+                                 unknown == 1 ? " parameter was" : " parameters were",
+                                 " not found"));
     }
   }
 

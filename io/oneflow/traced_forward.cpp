@@ -22,6 +22,16 @@ void binary(const OpContext& c) {
   c.out("z", op, {c.in("x"), c.in("y")});
 }
 
+/// A vector along one axis of a tensor.
+void bias_add(const OpContext& c) {
+  const Tensor x = c.in("a"), bias = c.in("b");
+  if (bias.rank() != 1) c.wrong("adds ", bias.type(), ", expected a vector");
+  const int axis = c.axis(c.attr_or("axis", std::int64_t{1}), x.rank());
+  Shape along(static_cast<std::size_t>(x.rank() - axis), Dim(1));
+  along[0] = bias.dim(0);
+  c.out("out", ops::add, {x, bias.reshape(along)});
+}
+
 void add_n(const OpContext& c) {
   const std::vector<Tensor> xs = c.list("in");
   if (xs.empty()) c.wrong("adds nothing");
@@ -199,6 +209,7 @@ void wkv(const OpContext& c) {
 constexpr OpRule kRules[] = {
     {"add_n", add_n},
     {"batch_matmul", matmul},
+    {"bias_add", bias_add},
     {"broadcast_add", binary<ops::add>},
     {"broadcast_div", binary<ops::div>},
     {"broadcast_like", broadcast_like},
@@ -209,11 +220,14 @@ constexpr OpRule kRules[] = {
     {"constant", constant},
     {"exp", unary<ops::exp>},
     {"gather", gather},
+    {"gelu", unary<ops::gelu>},
     {"hierarchical_parallel_cast", unary<ops::copy>},  // another layout, the same values
     {"identity", unary<ops::copy>},
     {"layer_norm", layer_norm},
+    {"log", unary<ops::log>},
     {"log_softmax", log_softmax},
     {"matmul", matmul},
+    {"negative", unary<ops::neg>},
     {"nll", nll},
     {"one_hot", one_hot},
     {"ones_like", ones_like},
@@ -225,6 +239,8 @@ constexpr OpRule kRules[] = {
     {"scalar_mul", scalar_mul},
     {"sigmoid", unary<ops::sigmoid>},
     {"sigmoid_v2", unary<ops::sigmoid>},
+    {"silu", unary<ops::silu>},
+    {"sqrt", unary<ops::sqrt>},
     {"square", unary<ops::square>},
     {"tanh", unary<ops::tanh>},
     {"transpose", transpose},

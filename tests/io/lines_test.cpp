@@ -47,6 +47,16 @@ TEST(Lines, CountsAndSaysWhetherALineEnded) {
   EXPECT_FALSE(lines.next());
 }
 
+TEST(Lines, CarriageReturnsStayUnlessTheyAreTaken) {
+  EXPECT_EQ(all(Lines("a\r\nb\r", "f")), (std::vector<std::string>{"a\r", "b\r"}));
+  Lines lines("a\r\nb\r", "f");
+  lines.take_carriage_returns();
+  ASSERT_TRUE(lines.next());
+  EXPECT_EQ(lines.line(), "a");
+  ASSERT_TRUE(lines.next());
+  EXPECT_EQ(lines.line(), "b\r") << "no newline, no line end";
+}
+
 TEST(Lines, RefusesALineWithoutEnd) {
   // A stream that never ends: only what one line may have is read.
   std::size_t handed = 0;

@@ -168,6 +168,11 @@ std::vector<Array> counted(const NodeView& node, const std::vector<const Array*>
   return {y};
 }
 
+std::vector<Array> size_itself(const NodeView& node, const std::vector<const Array*>&) {
+  return {
+      Array::scalar(node.out().dtype, static_cast<double>(node.as<ops::DimValue>().value.value()))};
+}
+
 }  // namespace
 
 std::vector<Oracle> shape_oracles() {
@@ -182,7 +187,8 @@ std::vector<Oracle> shape_oracles() {
           {"concat", joined},
           {"split", pieces},
           {"constant", literal},
-          {"iota", counted}};
+          {"iota", counted},
+          {"dim", size_itself}};
 }
 
 }  // namespace plait

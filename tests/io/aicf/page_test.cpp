@@ -1,6 +1,8 @@
 // The page: facts of the samples, findings where the flaw is and nowhere else.
 #include "report/aicf.h"
 
+#include "base/text.h"
+#include "passes/measure.h"
 #include "tests/io/aicf/support.h"
 
 namespace plait::io::aicf {
@@ -105,6 +107,57 @@ TEST(AicfPage, AProductOverItsOwnOperand) {
   ASSERT_TRUE(find(page, "writes over an operand"));
   EXPECT_EQ(find(page, "writes over an operand")->nodes, (Names{"#000 Linear"}));
   EXPECT_FALSE(find(page_of(test::sample("sgd")), "writes over an operand"));
+}
+
+/// A document over cells of [3,3] floats, by its nodes.
+std::string square_cells(int cells, const std::vector<std::string>& nodes) {
+  std::string text =
+      str("=== IRGraph: g ===\nvalues: ", cells, ", nodes: ", nodes.size(), "\n\n[values]\n");
+  for (int i = 0; i < cells; ++i) {
+    text += str("  v00", i, "  c", i, "           shape=(3, 3) dtype=torch.float32 device=cpu\n");
+  }
+  text += "\n[nodes]";
+  for (const std::string& node : nodes) text += "\n  " + node;
+  return text;
+}
+
+TEST(AicfPage, AnUpdateWaitsForTheReadersOfTheOldWeight) {
+  // Tied weights: #004 reads c1 before #005 may change it.
+  const report::Page page = page_of(square_cells(
+      10, {"#000 Linear     (v000, v001) -> (v002)", "#001 Linear     (v002, v001) -> (v003)",
+           "#002 MseGrad    (v003, v004) -> (v005)",
+           "#003 LinearBwd  (v002, v001, v005) -> (v006, v007)",
+           "#004 LinearBwd  (v000, v001, v006) -> (v008, v009)",
+           "#005 SgdStep    (v001, v007) -> (v001)  {lr=0.01}",
+           "#006 SgdStep    (v001, v009) -> (v001)  {lr=0.01}"}));
+  ASSERT_TRUE(find(page, "epilogue"));
+  EXPECT_EQ(find(page, "epilogue")->nodes, (Names{"#002 MseGrad after #001 Linear"}));
+}
+
+TEST(AicfPage, ARiderWaitsForAllItsOperands) {
+  const report::Page page = page_of(square_cells(
+      7, {"#000 Linear     (v000, v001) -> (v003)", "#001 ReLU       (v000) -> (v005)",
+          "#002 Linear     (v005, v002) -> (v004)", "#003 MseGrad    (v003, v004) -> (v006)"}));
+  ASSERT_TRUE(find(page, "epilogue"));
+  EXPECT_EQ(find(page, "epilogue")->nodes, (Names{"#003 MseGrad after #002 Linear"}));
+}
+
+TEST(AicfPage, ACopyIsNeededWhereAProductOverwritesItsSource) {
+  const std::vector<std::string> nodes{
+      "#000 ReLU       (v000) -> (v001)", "#001 Save       (v001) -> (v002)",
+      "#002 Linear     (v001, v003) -> (v004)", "#003 MseGrad    (v004, v005) -> (v006)",
+      "#004 LinearBwd  (v002, v003, v006) -> (v001, v007)"};
+  EXPECT_FALSE(find(page_of(square_cells(8, nodes)), "that need not be one"));
+  std::vector<std::string> pointwise = nodes;
+  pointwise[4] = "#004 ReluBwd    (v006, v002) -> (v001)";
+  EXPECT_TRUE(find(page_of(square_cells(8, pointwise)), "that need not be one"));
+}
+
+TEST(AicfPage, CountsAreThoseOfTheGraphThatRuns) {
+  const Record record = read(test::sample("sgd"), "f");
+  const Import import = to_graphs(record);
+  const Measures m = measure(substitute(import.package.graphs[0], import.bindings()));
+  EXPECT_TRUE(has(report::of_aicf(record, import), "operations   " + with_commas(m.operations)));
 }
 
 /// Three cells live at once at most: the bound is below what is printed, and sharing reaches it.

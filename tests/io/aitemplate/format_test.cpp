@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/io/aitemplate/run_both.h"
 #include "tests/raises.h"
 
@@ -74,10 +76,7 @@ std::string error(const std::string& from, const std::string& to) {
   return test::message_of([&] { read(document(from, to), "d"); });
 }
 
-TEST(AitFormat, ShortDocumentsAreDocuments) {
-  EXPECT_EQ(read(document(), "d").tensors.size(), 2U);
-  EXPECT_EQ(read("Tensors: \n\nOperators: \n\n", "d").operators.size(), 0U);
-}
+TEST(AitFormat, ShortDocumentsAreDocuments) { EXPECT_EQ(read(document(), "d").tensors.size(), 2U); }
 
 TEST(AitErrors, PartsThatAreMissing) {
   const auto whole = [](const std::string& text) {
@@ -86,6 +85,8 @@ TEST(AitErrors, PartsThatAreMissing) {
   EXPECT_EQ(whole("Operators: "),
             "d:1:1: `Tensors:` was expected; AITemplate's sorted_graph_debug_str begins with it");
   EXPECT_EQ(whole("Tensors: "), "d:1:10: the text ends without `Operators:`; is the document cut?");
+  EXPECT_EQ(whole("Tensors: \n\nOperators: \n\n"),
+            "d:1:1: the document holds no tensors; was it cut?");
   EXPECT_EQ(whole("Tensors: x"), "d:1:10: a tensor `{` or `Operators:` was expected");
   EXPECT_EQ(whole("Tensors: \nOperators: 5"),
             "d:2:12: an operator `{` or the end of the text was expected");
@@ -126,6 +127,61 @@ TEST(AitErrors, SizesThatCannotBe) {
   EXPECT_EQ(error("[1, 4]", "[1, 5]"),
             "d:4:45: dimension 'n' is 1 to 4 in tensor 'y', but 1 to 5 at line 1; equal names are "
             "equal dimensions");
+}
+
+TEST(AitErrors, FiguresThatCannotBe) {
+  const auto with = [](const std::string& more) {
+    return error("'is_output': True", "'is_output': True, " + more);
+  };
+  EXPECT_EQ(with("'offset': -1"), "d:4:1: tensor 'y' has the negative offset -1");
+  EXPECT_EQ(with("'offset': 9223372036854775807"),
+            "d:4:1: tensor 'y' has the offset 9223372036854775807, which is more than 2^60");
+  const auto kernel = [](const std::string& more) {
+    return error("'outputs': ['y']", "'outputs': ['y'], " + more);
+  };
+  EXPECT_EQ(kernel("'workspace': -5"), "d:7:12: operator 'relu_0' has the negative workspace -5");
+  for (const char* n : {"0", "-8"}) {
+    EXPECT_EQ(kernel(std::string("'epilogue_alignment': ") + n),
+              std::string("d:7:12: operator 'relu_0' has the epilogue_alignment ") + n +
+                  ", expected how many elements are stored at once: 1 or more");
+  }
+  const std::string fine = document("'outputs': ['y']", "'outputs': ['y'], 'workspace': 0");
+  EXPECT_EQ(read(fine, "d").operators[0].workspace, 0);
+}
+
+TEST(AitErrors, TensorsThatAreTooMany) {
+  std::string tensors;  // 2^51 bytes each
+  for (int i = 0; i < 513; ++i) {
+    tensors += "{'name': 't" + std::to_string(i) +
+               "', 'dtype': 'int64', 'shape': [{'values': [281474976710656]}], 'src_ops': [], "
+               "'dst_ops': [], 'is_input': True, 'is_output': False}\n";
+  }
+  EXPECT_EQ(test::message_of([&] { read("Tensors: " + tensors + "Operators: ", "d"); }),
+            "d:513:1: the tensors up to 't512' have more than 2^60 bytes; are the sizes right?");
+}
+
+TEST(AitErrors, ConstantsThatAreNoNumbers) {
+  const auto with = [](const std::string& value) {
+    return document("Operators: ",
+                    "{'name': 'c', 'dtype': 'float32', 'shape': [], 'src_ops': [], 'dst_ops': [], "
+                    "'is_input': False, 'is_output': False,\n 'value': " +
+                        value + "}\nOperators: ");
+  };
+  for (const auto& [value, shown] : std::map<std::string, std::string>{
+           {"'abc'", "the text \"abc\""}, {"1e999", "`1e999`"}, {"True", "True"}}) {
+    EXPECT_EQ(test::message_of([&, &text = value] { read(with(text), "d"); }),
+              "d:8:11: the value of the constant 'c' is " + shown +
+                  ", expected a number that 64 bits hold");
+  }
+  for (const char* fine : {"inf", "-inf", "nan", "2", "1.5e3", "None"}) {
+    EXPECT_NO_THROW(read(with(fine), "d")) << fine;
+  }
+}
+
+TEST(AitErrors, LinesThatEndAsOnWindows) {
+  EXPECT_EQ(error("\n\nOperators", "\r\n\r\nOperators"),
+            "d:5:77: the line ends with a carriage return, expected a newline alone. Was the "
+            "document saved on Windows?");
 }
 
 TEST(AitErrors, NamesThatDoNotFit) {
@@ -175,6 +231,10 @@ TEST(AitErrors, AccessorsThatDoNotFit) {
             "d:178:24: the accessor of 'x' in 'fused_elementwise_1' cuts axis 2 of 2");
   EXPECT_EQ(changed("'offset': 6", "'offset': -6"),
             "d:206:24: the accessor of 'x' in 'fused_elementwise_1' has the negative offset -6");
+  EXPECT_EQ(changed("'original_total_elements_from_stride_dim': 6",
+                    "'original_total_elements_from_stride_dim': 9223372036854775807"),
+            "d:178:24: the accessor of 'x' in 'fused_elementwise_1' has the "
+            "total_elements_from_stride_dim 9223372036854775807, which is more than 2^60");
   EXPECT_EQ(changed("'offset': 6", "'offset': 7"),
             "d:166:12: operator 'fused_elementwise_1' (fused_elementwise) addresses elements 7 to "
             "13 of axis 1 of 'x', which has 12");
@@ -195,6 +255,9 @@ TEST(AitErrors, ShapesThatOpsDoNotMake) {
   text = document("<FuncEnum.RELU: 18>", "<FuncEnum.ADD: 1>");
   EXPECT_EQ(test::message_of([&] { to_graphs(read(text, "d")); }),
             "d:7:12: elementwise op 'relu_0' of ADD takes 2 arguments, has 1");
+  text = document("'inputs': ['x']", "'inputs': ['x'], 'args': ['x', 1]");
+  EXPECT_EQ(test::message_of([&] { to_graphs(read(text, "d")); }),
+            "d:7:12: elementwise op 'relu_0' of RELU takes 1 argument, has 2");
 }
 
 }  // namespace

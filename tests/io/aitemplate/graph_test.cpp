@@ -161,6 +161,29 @@ TEST(AitGraph, UnknownOpsAreOpaque) {
   EXPECT_NE(said.find("topk"), std::string::npos) << said;
 }
 
+// The number is an operand of it, so that nothing is lost.
+TEST(AitGraph, UnknownFunctionsOfANumberAreOpaque) {
+  const std::string text =
+      "Tensors: {'name': 'x', 'dtype': 'float32', 'shape': [{'values': [3]}], 'src_ops': [], "
+      "'dst_ops': ['e'], 'is_input': True, 'is_output': False}\n"
+      "{'name': 'c', 'dtype': 'float32', 'shape': [], 'src_ops': [], 'dst_ops': ['e'], "
+      "'is_input': False, 'is_output': False, 'value': 2.5}\n"
+      "{'name': 'y', 'dtype': 'float32', 'shape': [{'values': [3]}], 'src_ops': ['e'], "
+      "'dst_ops': [], 'is_input': False, 'is_output': True}\n"
+      "Operators: {'name': 'e', 'op': 'elementwise', 'func': <FuncEnum.ODD: 99>, "
+      "'inputs': ['x', 'c'], 'outputs': ['y'], 'args': ['x', 'c']}";
+  ir::Graph g = to_graphs(read(text, "d")).package.graphs[0];
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_EQ(g.nodes.size(), 2U);
+    const ir::Node& odd = g.nodes[1];
+    EXPECT_TRUE(odd.opaque);
+    ASSERT_EQ(odd.inputs.size(), 2U);
+    EXPECT_EQ(odd.inputs[1], g.nodes[0].outputs[0]);
+    EXPECT_EQ(std::get<ir::Literal>(*g.nodes[0].attrs.find("value")).array->real(0), 2.5);
+    g = to_graphs(read(write(from_graph(g)), "d")).package.graphs[0];
+  }
+}
+
 TEST(AitGraph, NodesPointToTheDocument) {
   const Import import = to_graphs(read_sample("conv_add.txt"));
   const ir::Graph& g = import.package.graphs[0];

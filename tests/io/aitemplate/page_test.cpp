@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/io/aitemplate/run_both.h"
+#include "tests/raises.h"
 
 namespace plait::report {
 namespace {
@@ -22,10 +25,9 @@ const Finding* find(const Page& page, const std::string& what) {
 }
 
 constexpr const char *kOneKernel = "One kernel is right", *kUnsearched = "names no kernel",
-                     *kNarrow = "elements at once", *kFrozen = "Named like a symbol",
-                     *kFed = "used as weights", *kDead = "read by nothing",
-                     *kWorkspace = "a workspace", *kCopies = "could be a view",
-                     *kUnknown = "not known to Plait";
+                     *kNarrow = " at once, ", *kFrozen = "Named like a symbol", *kFed = "used as ",
+                     *kDead = "read by nothing", *kWorkspace = "a workspace",
+                     *kCopies = "could be a view", *kUnknown = "not known to Plait";
 
 TEST(AitPage, ConvolutionPlusTensor) {
   const Page page = page_of(read_sample("conv_add.txt"));
@@ -38,7 +40,7 @@ TEST(AitPage, ConvolutionPlusTensor) {
   EXPECT_NE(find(page, kUnsearched), nullptr);
   ASSERT_NE(find(page, kNarrow), nullptr);
   EXPECT_EQ(find(page, kNarrow)->what,
-            "conv2d_0 stores 1 elements at once, float16 allows 8: the last dimension "
+            "conv2d_0 stores 1 element at once, float16 allows 8: the last dimension "
             "conv2d_0_0_dim_3 is 3, no multiple of 8.");
   EXPECT_EQ(find(page, kFrozen)->nodes, std::vector<std::string>{"batch"});
   EXPECT_EQ(find(page, kFed)->nodes, std::vector<std::string>{"filter"});
@@ -74,6 +76,80 @@ TEST(AitPage, UnknownDeadAndCopied) {
   EXPECT_EQ(find(page, kOneKernel), nullptr);
 }
 
+/// What a gemm of float16 that writes [4, last] is told about its stores.
+const Finding* narrow_store(Page& page, const std::string& last, int alignment) {
+  const auto tensor = [](const std::string& name, const std::string& shape,
+                         const std::string& more) {
+    return "{'name': '" + name + "', 'dtype': 'float16', 'shape': [" + shape + "], " + more + "}\n";
+  };
+  const std::string dim = "{'name': 'seq', 'symbolic_value': " +
+                          std::string(last.find(',') == last.npos ? last : "seq") +
+                          ", 'values': [" + last + "]}";
+  const std::string text =
+      "Tensors: " +
+      tensor("x", "{'values': [4]}, {'values': [2]}",
+             "'src_ops': [], 'dst_ops': ['g'], 'is_input': True, 'is_output': False") +
+      tensor("w", dim + ", {'values': [2]}",
+             "'src_ops': [], 'dst_ops': ['g'], 'is_input': True, 'is_output': False") +
+      tensor("y", "{'values': [4]}, " + dim,
+             "'src_ops': ['g'], 'dst_ops': [], 'is_input': False, 'is_output': True") +
+      "Operators: {'name': 'g', 'op': 'gemm_rcr', 'inputs': ['x', 'w'], 'outputs': ['y'], "
+      "'epilogue_alignment': " +
+      std::to_string(alignment) + "}";
+  page = page_of(io::aitemplate::read(text, "d"));
+  return find(page, kNarrow);
+}
+
+TEST(AitPage, NarrowStoresAreToldByTheirCause) {
+  Page page;
+  EXPECT_EQ(narrow_store(page, "256", 8), nullptr);
+  const Finding* narrow = narrow_store(page, "256", 2);
+  ASSERT_NE(narrow, nullptr);
+  EXPECT_EQ(narrow->what,
+            "g stores 2 elements at once, float16 allows 8: the last dimension seq is 256, a "
+            "multiple of 8.");
+  EXPECT_EQ(narrow->advice,
+            "The size does not force it: the alignment recorded is narrower than it could be. 8 "
+            "at once would fit.");
+  narrow = narrow_store(page, "12", 1);
+  ASSERT_NE(narrow, nullptr);
+  EXPECT_EQ(narrow->advice,
+            "Pad it to 16, or split the last piece off. As it is, 4 at once would fit.");
+  EXPECT_EQ(find(page, kFed)->nodes, std::vector<std::string>{"w"});
+  narrow = narrow_store(page, "1, 64", 1);
+  ASSERT_NE(narrow, nullptr);
+  EXPECT_EQ(narrow->what,
+            "g stores 1 element at once, float16 allows 8: the last dimension seq runs from 1 to "
+            "64, and 1 is no multiple of 8.");
+  EXPECT_EQ(narrow->advice,
+            "The range forces it: one kernel has to fit every size in it. A kernel of its own for "
+            "multiples of 8 can store 8 at once.");
+  EXPECT_EQ(find(page, kFed), nullptr);  // a weight has no range
+}
+
+TEST(AitPage, AColumnIsNoFullTensor) {
+  const Record full = read_sample("conv_add.txt");
+  Record record = full;
+  for (io::aitemplate::TensorRecord& t : record.tensors) {
+    if (t.name == "residual")
+      t.shape.back() = {.name = {}, .values = {1}, .symbolic_value = {}, .rest = {}, .at = {}};
+  }
+  const Page page = of_aitemplate(record, to_graphs(full));
+  const Finding* one = find(page, kOneKernel);
+  ASSERT_NE(one, nullptr);
+  EXPECT_NE(one->advice.find("because residual is a column, not a vector; an epilogue"),
+            std::string::npos)
+      << one->advice;
+}
+
+TEST(AitPage, SumsThatDoNotFitAreRefused) {
+  Record record = read_sample("conv_add.txt");
+  const io::Import import = to_graphs(record);
+  record.tensors[3].offset = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(test::message_of([&] { of_aitemplate(record, import); }),
+            "more bytes of planned memory than 64 bits can count: are the sizes right?");
+}
+
 TEST(AitPage, AResultThatOthersReadIsNoEpilogue) {
   Record record = read_sample("conv_add.txt");
   record.tensors[3].is_output = true;  // conv2d_0_0
@@ -83,7 +159,7 @@ TEST(AitPage, AResultThatOthersReadIsNoEpilogue) {
 TEST(AitPage, PlannedMemoryIsTheEndOfTheLastTensor) {
   Record record = read_sample("conv_add.txt");
   record.tensors[3].offset = 256;
-  EXPECT_NE(page_of(record).text().find("400 B from 1 offsets"), std::string::npos);
+  EXPECT_NE(page_of(record).text().find("400 B from 1 offset\n"), std::string::npos);
 }
 
 }  // namespace

@@ -47,12 +47,18 @@ TEST(PyValue, KeepsWhatIsForeign) {
   for (const char* text :
        {"<FuncEnum.ADD: 1>", "<function f.<locals>.g at 0x7f>", "array([1, 2], dtype=int8)",
         "2*batch + 1", "(n + 1)*2", "{1, 2}", "[...]", "{...}", "b'a,b]'", "99999999999999999999",
-        "Item(key='a)', n=[1, 2])", "batch", "None_of_it", "1.5.2"}) {
+        "Item(key='a)', n=[1, 2])", "batch", "None_of_it", "1.5.2", "(1+2j)", "((n))"}) {
     const PyValue v = parse(text);
     EXPECT_EQ(v.kind, PyValue::kForeign) << text;
     EXPECT_EQ(v.text, text);
     EXPECT_EQ(py_repr(v), text);
   }
+}
+
+TEST(PyValue, IsCountedInWords) {
+  EXPECT_EQ(counted(1, "axis", "axes"), "1 axis");
+  EXPECT_EQ(counted(0, "axis", "axes"), "0 axes");
+  EXPECT_EQ(counted(2, "axis", "axes"), "2 axes");
 }
 
 TEST(PyValue, SaysWhereItStands) {

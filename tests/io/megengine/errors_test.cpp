@@ -29,6 +29,8 @@ TEST(Errors, Syntax) {
   EXPECT_EQ(of_text("{\"graph_exec\": \"\xff\"}"),
             "f:1:17: not JSON: invalid string: ill-formed "
             "UTF-8 byte");
+  EXPECT_EQ(of_text(sample_text("relu") + std::string("\0 rubbish", 9)).substr(0, 40),
+            "f:13:1: not JSON: a NUL byte");
 }
 
 TEST(Errors, LimitsOfTheTree) {
@@ -85,6 +87,8 @@ TEST(Errors, Sizes) {
 TEST(Errors, Times) {
   EXPECT_EQ(after("relu", "\"end\": 0.0009", "\"end\": 0.0001"),
             "f: profiler.device.2.gpu0:0: expected start <= kern <= end, is 4e-04, 5e-04, 1e-04");
+  EXPECT_EQ(after("relu", "\"end\": 0.0009", "\"end\": 1e300"),
+            "f: profiler.device.2.gpu0:0.end: is 1e+300 seconds; expected no more than 1e9");
   EXPECT_EQ(after("relu", "\"kern\": 2e-6", "\"kern\": null"),
             "f: profiler.host.2.main.kern: expected a number, is null");
   EXPECT_EQ(after("relu", "\"host\": { \"2\"", "\"host\": { \"77\""),
@@ -146,6 +150,14 @@ TEST(Errors, Memory) {
       after("step", "\"stride\": [3, 1], \"shape\": [4, 3]",
             "\"stride\": [30, 1], \"shape\": [4, 3]"),
       "f: graph_exec.var.3.mem_plan: Float32[4,3] at byte 0 does not lie in the chunk chk3 of "
+      "48 bytes");
+  EXPECT_EQ(
+      after("step",
+            "\"offset_byte\": 0, \"layout\": {\"dtype\": \"Float32\", \"stride\": [3, 1], "
+            "\"shape\": [4",
+            "\"offset_byte\": 40, \"layout\": {\"dtype\": \"Float32\", \"stride\": [-3, -1], "
+            "\"shape\": [4"),
+      "f: graph_exec.var.3.mem_plan: Float32[4,3] at byte 40 does not lie in the chunk chk3 of "
       "48 bytes");
   EXPECT_EQ(after("step", "\"owner_var\": \"3\"", "\"owner_var\": \"999\""),
             "f: graph_exec.mem_chunk.chk3.owner_var: there is no var 999");

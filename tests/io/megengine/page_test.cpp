@@ -95,6 +95,60 @@ TEST(MegenginePage, TheDeviceThatWaits) {
   EXPECT_EQ(unread->nodes, std::vector<std::string>{"NEGATE(matrix_mul)[17]"});
 }
 
+TEST(MegenginePage, StreamsThatOverlap) {
+  const Page page = page_of(sample("norm"));
+  // Kernels in [0.1, 0.8] and [1.0, 1.1] ms; the sum counts both streams.
+  EXPECT_NEAR(fact(page, "device span"), 1.0, 1e-9);
+  EXPECT_NEAR(fact(page, "kernels busy"), 0.8, 1e-9);
+  EXPECT_NEAR(fact(page, "device idle"), 0.2, 1e-9);
+  EXPECT_NEAR(fact(page, "summed over streams"), 0.4 + 0.2 + 0.4 + 0.1, 1e-9);
+  EXPECT_NE(page.text().find("PoolingForward          1  0.10   9.1%"), std::string::npos)
+      << page.text();
+  EXPECT_EQ(page_of(sample("classifier")).text().find("summed over streams"), std::string::npos);
+}
+
+TEST(MegenginePage, OperatorsWithoutTimesAreSaid) {
+  const Page page = page_of(sample("norm"));
+  EXPECT_EQ(fact(page, "without device times"), 8);
+  const Finding* waits = find(page, "No kernel runs");
+  ASSERT_TRUE(waits);
+  EXPECT_NE(waits->what.find("8 launched operators have no device times"), std::string::npos);
+  EXPECT_EQ(waits->advice.find("The device waited"), std::string::npos) << "no host times say so";
+}
+
+TEST(MegenginePage, NoTimesInsideAreNoTimes) {
+  Record record = sample("relu");
+  record.profiler->device->clear();
+  record.profiler->host->clear();
+  const Page page = page_of(record);
+  EXPECT_NE(page.text().find("device times  not in this document"), std::string::npos);
+  EXPECT_NE(page.text().find("host times    not in this document"), std::string::npos);
+}
+
+TEST(MegenginePage, IdleTimeInCrumbsHasNoFinding) {
+  Record record = sample("norm");
+  io::megengine::Timing all{14, {}};
+  for (int i = 0; i < 200; ++i) {  // busy for 0.8 of each microsecond
+    const double time = i * 1e-6;
+    all.by_place.push_back({"gpu0:0", {time + 1e-6, time + 0.2e-6, time}});
+  }
+  record.profiler->device = {all};
+  const Page page = page_of(record);
+  EXPECT_NEAR(fact(page, "device idle"), 0.04, 1e-6);
+  EXPECT_FALSE(find(page, "No kernel runs"));
+}
+
+TEST(MegenginePage, OurCountsStandBesideTheOperatorTheyAreOf) {
+  const Page page = page_of(sample("norm"));
+  const std::string text = page.text();
+  EXPECT_NE(text.find("ConvBiasForward      8,640  8,640           0"), std::string::npos) << text;
+  const std::size_t table = text.find("type  "), end = text.find("Time by type");
+  const std::string rows = text.substr(table, end - table);
+  EXPECT_NE(rows.find("BatchNormForward"), std::string::npos) << rows;
+  EXPECT_EQ(rows.find("batch_norm_inference"), std::string::npos) << rows;
+  EXPECT_EQ(rows.find("ConvolutionForward"), std::string::npos) << rows;
+}
+
 TEST(MegenginePage, DynamicMemoryWithoutACauseNamesNone) {
   Record record = sample("relu");
   record.vars[1].flags.push_back("RT_FORCE_DYNAMIC_MEM_ALLOC");

@@ -1,6 +1,8 @@
 // Records: what is read from the samples, and that what is written reads back the same.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "models/registry.h"
 #include "ops/builder.h"
 #include "ops/verify.h"
@@ -24,6 +26,33 @@ TEST(OneflowDetects, NothingElse) {
                            "[01/02 03:04:05 other]: x", "noise (GRAPH:a:b)", "\xff\xfe\x00"}) {
     EXPECT_FALSE(detects(text)) << text;
   }
+}
+
+TEST(OneflowRead, WindowsLineEndsChangeNothing) {
+  std::string text = sample_text("classifier.log"), windows;
+  for (char c : text) windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  EXPECT_TRUE(record_of(windows) == record_of(text));
+}
+
+TEST(OneflowGraphs, WithoutATreeWhatPlaitLacksTakesItsOperandsShape) {
+  const std::string text =
+      replaced(sample_text("trace_only.log"), "op_type_name: \"relu\"", "op_type_name: \"riddle\"");
+  const Import import = to_graphs(record_of(text));
+  const ir::Graph& graph = import.package.graphs.at(0);
+  const auto riddle = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                   [](const ir::Node& n) { return n.op == "riddle"; });
+  ASSERT_NE(riddle, graph.nodes.end());
+  EXPECT_TRUE(riddle->opaque);
+  EXPECT_EQ(graph.type(riddle->outputs[0]).shape, graph.type(riddle->inputs[0]).shape);
+  ASSERT_FALSE(import.notes.empty());
+  EXPECT_EQ(import.notes[0],
+            "no tree gives the shapes of what Plait lacks (first op model-relu-2): they are taken "
+            "from the first operand");
+}
+
+TEST(OneflowGraphs, ABiasIsAddedAlongItsAxis) {
+  const Import import = to_graphs(sample("trace_only.log"));
+  for (const ir::Node& node : import.package.graphs.at(0).nodes) EXPECT_FALSE(node.opaque);
 }
 
 TEST(OneflowRead, ConfigurationAndSections) {
