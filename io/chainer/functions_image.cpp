@@ -171,7 +171,7 @@ Tensors average_pooling(Call& c) {
   const auto a = pool_attrs<ops::AvgPool2d>(c);
   const bool whole_image = c.number(x.dim(2)) == a.kernel[0] && c.number(x.dim(3)) == a.kernel[1] &&
                            a.padding == Sizes{0, 0, 0, 0} && a.stride[0] > 0 && a.stride[1] > 0;
-  return {whole_image ? ops::global_avg_pool2d(x) : ops::avg_pool2d(x, a)};
+  return {whole_image ? ops::global_avg_pool2d(x, ops::GlobalPool2d{}) : ops::avg_pool2d(x, a)};
 }
 
 Tensor resized(const Tensor& x, const Dim& h, const Dim& w) {

@@ -172,7 +172,7 @@ Word resize(const Told& t) {
 }
 
 Word embedding(const Told& t) {
-  Words w = word("EmbedIDFunction", {{"ignore_label", {}}}, 0);
+  Words w = word("EmbedIDFunction", {{"ignore_label", {}}, {"_w_shape", ints(t.sizes(0))}}, 0);
   if (t.in(1).dtype != DType::i32 && t.in(1).dtype != DType::i64) return {};
   w.operands = {1, 0};  // ids first
   return w;

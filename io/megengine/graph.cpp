@@ -98,7 +98,8 @@ void check_result(Call& c) {
 
 void add_operator(Call& c) {
   Translation& t = c.t;
-  const bool known = !is_opaque(c.op) && !t.misfits.contains(c.at) && !touches_foreign(c);
+  const bool known =
+      !is_opaque(c.op) && !t.misfits.contains(c.at) && !touches_foreign(t.index, c.op);
   if (const Op* own = known ? find_op(c.op.type) : nullptr) {
     add_own(c, *own);
     return;

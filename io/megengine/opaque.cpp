@@ -108,19 +108,24 @@ void add_opaque(Call& c) {
   }
 }
 
-bool touches_foreign(const Call& c) {
-  const Index& index = c.t.index;
-  const auto foreign = [&](int var) { return is_foreign(index.var(var)); };
-  return std::any_of(c.results.begin(), c.results.end(), foreign) ||
-         std::any_of(c.op.inputs.begin(), c.op.inputs.end(),
-                     [&](Id id) { return foreign(index.var_of(id)); });
+bool touches_foreign(const Index& index, const Operator& op) {
+  const auto foreign = [&](Id id) {
+    const Var& var = index.var(index.var_of(id));
+    return !var.has_flag(kScratchFlag) && is_foreign(var);
+  };
+  return std::any_of(op.inputs.begin(), op.inputs.end(), foreign) ||
+         std::any_of(op.outputs.begin(), op.outputs.end(), foreign);
 }
 
 void add_opaque_notes(Translation& t) {
   std::map<std::string, int> unknown, foreign;
-  for (const ir::Node& node : t.b.graph().nodes) unknown[node.op] += node.opaque ? 1 : 0;
+  for (std::size_t i = 0; i < t.op_of_node.size(); ++i) {
+    const ir::Node& node = t.b.graph().nodes[i];
+    const int op = t.op_of_node[i];
+    if (!node.opaque || t.misfits.contains(op)) continue;
+    if (!touches_foreign(t.index, t.index.op(op))) ++unknown[node.op];
+  }
   for (const auto& [op, count] : unknown) {
-    if (count == 0) continue;
     t.import.notes.push_back(str("what ", clipped(op), " computes is not known here: ", count,
                                  count == 1 ? " node" : " nodes", " cannot run"));
   }

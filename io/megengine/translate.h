@@ -112,7 +112,7 @@ std::string_view mode_of_op(const Op& op);
 /// A node that cannot run, with the types that were recorded.
 void add_opaque(Call& c);
 /// Whether the operator reads or makes a var of a dtype that Plait lacks.
-bool touches_foreign(const Call& c);
+bool touches_foreign(const Index& index, const Operator& op);
 /// Why nodes of the graph cannot run and what stands for the dtypes that Plait lacks.
 void add_opaque_notes(Translation& t);
 

@@ -194,7 +194,7 @@ TEST(Session, OpaqueNodesAreRefusedByName) {
   })";
   const Arrays given{{"x", Array(DType::f32, {2})}};
   EXPECT_EQ(run_error({"", given, {}}, text),
-            "[Fancy] cannot be run: Plait has no such op (%y @ blocks.1)");
+            "[Fancy] cannot be run: Plait lacks it, or this form of it (%y @ blocks.1)");
   Session s = session(text);
   EXPECT_EQ(s.run({"", given, {"z"}}).size(), 1u);  // nothing asked for needs it
 }

@@ -166,5 +166,26 @@ TEST(ChainerGraph, WhatDoesNotFitIsOpaqueWithANote) {
             "line 4: LocalResponseNormalization does not fit: n=9000");
 }
 
+// A list of three numbers may be positions that are picked, so it is no slice.
+TEST(ChainerGraph, PickedPositionsAreNoSlice) {
+  const auto notes = [](const std::string& slices) {
+    const std::string text =
+        "2 1\n0 48 0\n1 36 _\nforward\n1 1\n0 _\n1\nGetItem\n{\"slices\": [" + slices + "]}\n";
+    return io::chainer::to_graphs(io::chainer::read(text, "f")).notes;
+  };
+  EXPECT_EQ(notes("[1, 4, 1]").at(1),
+            "line 4: GetItem does not fit: picks positions [1, 4, 1] of an axis");
+  EXPECT_EQ(notes("[1, 4, null]").size(), 1u);
+  EXPECT_EQ(notes("\"slice(1, 4, 1)\"").size(), 1u);
+}
+
+TEST(ChainerGraph, NotesSpeakOfTheDocumentInNumbers) {
+  const std::string text =
+      "3 2\n0 96 0\n1 96 _\n2 96 _\nforward\n1 1\n0 _\n1\nReshape\n{\"shape\": [4, 6]}\nforward\n"
+      "1 1\n1 _\n2\nTranspose\n{\"axes\": [0, 1, 2]}\n";
+  const std::string note = io::chainer::to_graphs(io::chainer::read(text, "f")).notes.at(1);
+  EXPECT_EQ(note, "line 11: Transpose does not fit: [transpose] order has 3 axes: x is f32[4,6]");
+}
+
 }  // namespace
 }  // namespace plait

@@ -127,6 +127,9 @@ TEST(ChainerRead, MistakesInAttributes) {
   EXPECT_EQ(attributes(std::string(100, '[')),
             "f:9: the attributes of `ReLU` are wrong: `[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
             "...` is nested more than 32 deep");
+  EXPECT_EQ(attributes("{\"a\": 1, \"a\": 2}"),
+            "f:9: the attributes of `ReLU` are wrong: `{\"a\": 1, \"a\": 2}` has \"a\" twice");
+  EXPECT_EQ(io::chainer::parse_members(R"({"a": [{"b": 1}, {"b": 2}], "b": 3})").size(), 2u);
   EXPECT_EQ(attributes("{\"rank\": -1}"), "f:9: rank is `-1`, expected a depth from 0 on");
   EXPECT_EQ(attributes("{\"rank\": \"x\"}"), "f:9: rank is `\"x\"`, expected a depth from 0 on");
   EXPECT_EQ(attributes("{\"_input_indexes_to_retain\": [1]}"),

@@ -121,6 +121,39 @@ TEST(ChainerWrite, WhatWasImportedKeepsItsNames) {
   }
 }
 
+ir::Type row(std::int64_t n) { return {DType::f32, {n}}; }
+
+// A prediction beside the loss, fetched before it.
+TEST(ChainerWrite, EveryResultIsTold) {
+  Builder b("step");
+  const Tensor x = b.feed("x", DType::f32, {4, 3});
+  const Tensor w = b.state({"w", {DType::f32, {2, 3}}, ir::Role::kParam, {}});
+  const Tensor y = b.add("linear", {x, w})[0];
+  b.fetch("probabilities", b.add("softmax", {y})[0]);
+  b.fetch("loss", y.square().mean());
+  b.fetch("largest", y.max({1}));
+  b.fetch("d_w", b.add("copy", {w})[0]);  // by its name what the backward makes
+  const Record record = io::chainer::from_graph(b.graph());
+  std::string told;
+  for (const auto& op : record.operations) told += (op.backward ? "d" : "") + op.function + " ";
+  EXPECT_EQ(told, "LinearFunction Softmax Square Mean Max dMean dSquare dLinearFunction ");
+  const ir::Graph back = io::chainer::to_graphs(record).package.graphs[0];
+  EXPECT_EQ(back.fetches.size(), 4u);
+  EXPECT_EQ(back.fetches[0].name, "loss");
+}
+
+TEST(ChainerWrite, AStepWithoutALossIsRefused) {
+  Builder b("sgd");
+  const Tensor w = b.state({"w", row(3), ir::Role::kParam, {}});
+  const Tensor y = w * b.feed("x", DType::f32, {3});
+  b.fetch("y", y);
+  b.next("w", w - y);
+  EXPECT_EQ(
+      test::message_of([&] { io::chainer::from_graph(b.graph()); }),
+      "graph sgd changes 1 states but returns no loss, from which a backward of Chainer could "
+      "be told. It returns y: return the loss as a float without axes");
+}
+
 TEST(ChainerWrite, AGraphWithoutResultsIsRefused) {
   ir::Graph graph;
   graph.name = "empty";

@@ -30,7 +30,7 @@ TEST(Errors, Syntax) {
             "f:1:17: not JSON: invalid string: ill-formed "
             "UTF-8 byte");
   EXPECT_EQ(of_text(sample_text("relu") + std::string("\0 rubbish", 9)).substr(0, 40),
-            "f:13:1: not JSON: a NUL byte");
+            "f:12:1: not JSON: a NUL byte");
 }
 
 TEST(Errors, LimitsOfTheTree) {

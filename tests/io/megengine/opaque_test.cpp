@@ -83,14 +83,12 @@ TEST(Opaque, AnotherShapeThanTheRuleComputes) {
   var_named(record, "pooled").mem_plan.reset();
   const Import import = to_graphs(record);
   EXPECT_EQ(opaque_nodes(import), 1);
-  ASSERT_EQ(import.notes.size(), 2u);
+  ASSERT_EQ(import.notes.size(), 1u);
   EXPECT_EQ(import.notes[0],
-            "what \"PoolingForward\" computes is not known here: 1 node cannot run");
-  EXPECT_EQ(import.notes[1],
             "operator 23 (\"PoolingForward\") cannot run: its output, var 24, is recorded as "
             "[2,5,3,3], it computes [2,5,2,2]");
   const ir::Graph graph = sized(import, {}).graphs[0];
-  EXPECT_EQ(graph.find_value("pooled") == ir::kNone, false);
+  EXPECT_NE(graph.find_value("pooled"), ir::kNone);
   EXPECT_EQ(graph.nodes.size(), traced(record).graph.nodes.size());
 }
 
@@ -101,7 +99,8 @@ TEST(Opaque, DTypesThatPlaitLacks) {
   }
   const Import import = to_graphs(record);
   EXPECT_EQ(opaque_nodes(import), 2);
-  EXPECT_EQ(import.notes.back(),
+  ASSERT_EQ(import.notes.size(), 1u);
+  EXPECT_EQ(import.notes[0],
             "Plait has no dtype \"QuantizedS8\": i8 stands for it in 2 vars, and what reads or "
             "makes one cannot run");
   const ir::Graph& graph = import.package.graphs[0];
@@ -115,9 +114,8 @@ TEST(Opaque, IntegersThatAnOpRefuses) {
   }
   const Import import = to_graphs(record);
   EXPECT_EQ(opaque_nodes(import), 1);
-  EXPECT_EQ(import.notes[0],
-            "what \"ConvBiasForward\" computes is not known here: 1 node cannot run");
-  EXPECT_NE(import.notes[1].find("x cannot be i8"), std::string::npos) << import.notes[1];
+  ASSERT_EQ(import.notes.size(), 1u);
+  EXPECT_NE(import.notes[0].find("x cannot be i8"), std::string::npos) << import.notes[0];
 }
 
 TEST(Opaque, NamedSizesSurvive) {

@@ -102,7 +102,7 @@ TEST(MegenginePage, StreamsThatOverlap) {
   EXPECT_NEAR(fact(page, "kernels busy"), 0.8, 1e-9);
   EXPECT_NEAR(fact(page, "device idle"), 0.2, 1e-9);
   EXPECT_NEAR(fact(page, "summed over streams"), 0.4 + 0.2 + 0.4 + 0.1, 1e-9);
-  EXPECT_NE(page.text().find("PoolingForward          1  0.10   9.1%"), std::string::npos)
+  EXPECT_NE(page.text().find("PoolingForward           1  0.10   9.1%"), std::string::npos)
       << page.text();
   EXPECT_EQ(page_of(sample("classifier")).text().find("summed over streams"), std::string::npos);
 }
