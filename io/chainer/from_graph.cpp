@@ -1,4 +1,4 @@
-// Graph to record: the operations that the loss depends on, each in Chainer's words, and a backward
+// Graph to record: the operations that results depend on, each in Chainer's words, and a backward
 // for every one that a gradient flows through, with the arrays that Plait's gradient rules keep.
 #include <algorithm>
 #include <map>
@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "io/chainer/format.h"
+#include "io/chainer/results.h"
 #include "io/chainer/words.h"
 #include "ops/constant.h"
 #include "ops/table.h"
@@ -58,47 +59,25 @@ struct Told {
 class Writer {
  public:
   explicit Writer(const ir::Graph& graph)
-      : graph_(graph), variable_(graph.values.size(), -1), rank_(graph.values.size(), -1) {
-    if (graph.fetches.empty()) fail("graph ", graph.name, " returns nothing, so it has no loss");
-    for (const ir::StateUse& use : graph.states) states_.insert(use.state.name);
-    for (const ir::Fetch& fetch : graph.fetches) {
-      if (is_gradient(fetch)) continue;
-      told_fetches_.push_back(fetch.value);
-      const ir::Type& type = graph.type(fetch.value);
-      if (loss_ == ir::kNone && type.shape.empty() && is_float(type.dtype)) loss_ = fetch.value;
-    }
-    if (!graph.nexts.empty() && loss_ == ir::kNone) refuse_step();
-  }
+      : graph_(graph),
+        results_(results_of(graph)),
+        variable_(graph.values.size(), -1),
+        rank_(graph.values.size(), -1) {}
 
   Record write() {
     find_nodes();
     add_roots();
     for (Told& t : told_) add_forward(t);
-    if (loss_ != ir::kNone) add_backwards();
+    if (results_.loss != ir::kNone) add_backwards();
     number_lines();
     return std::move(record_);
   }
 
  private:
-  /// `d_NAME` of a state: the backward makes it.
-  bool is_gradient(const ir::Fetch& fetch) const {
-    return fetch.name.starts_with("d_") && states_.count(fetch.name.substr(2)) > 0;
-  }
-
-  [[noreturn]] void refuse_step() const {
-    std::vector<std::string> names;
-    for (const ir::Fetch& fetch : graph_.fetches) names.push_back(fetch.name);
-    if (names.size() > 8) names.resize(8);
-    fail("graph ", graph_.name, " changes ", graph_.nexts.size(),
-         " states but returns no loss, from which a backward of Chainer could be told. It returns ",
-         join(names, ", "), names.size() < graph_.fetches.size() ? ", ..." : "",
-         ": return the loss as a float without axes");
-  }
-
   /// Nodes that fetches depend on, through the operands that their words have.
   void find_nodes() {
     std::vector<bool> needed(graph_.values.size(), false);
-    for (ir::ValueId value : told_fetches_) needed[at(value)] = true;
+    for (ir::ValueId value : results_.told) needed[at(value)] = true;
     for (std::size_t n = graph_.nodes.size(); n-- > 0;) {
       const ir::Node& node = graph_.nodes[n];
       if (std::none_of(node.outputs.begin(), node.outputs.end(),
@@ -241,7 +220,7 @@ class Writer {
   void add_backwards() {
     const std::vector<bool> wants = wanting();
     std::vector<bool> flows(graph_.values.size(), false);
-    flows[at(loss_)] = wants[at(loss_)];
+    flows[at(results_.loss)] = wants[at(results_.loss)];
     for (auto t = told_.rbegin(); t != told_.rend(); ++t) {
       Operation op = record_.operations[static_cast<std::size_t>(t->operation)];
       std::vector<Input> inputs;
@@ -283,15 +262,14 @@ class Writer {
   }
 
   const ir::Graph& graph_;
+  Results results_;
   Record record_;
-  std::vector<ir::ValueId> told_fetches_;
-  ir::ValueId loss_ = ir::kNone;
   std::vector<Told> told_;
   std::vector<bool> needed_;
   std::vector<int> variable_;        // per value
   std::vector<ir::ValueId> values_;  // per variable
   std::vector<std::int64_t> rank_;   // per value
-  std::set<std::string> names_, states_;
+  std::set<std::string> names_;
 };
 
 }  // namespace

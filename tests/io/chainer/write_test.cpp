@@ -146,12 +146,16 @@ TEST(ChainerWrite, AStepWithoutALossIsRefused) {
   Builder b("sgd");
   const Tensor w = b.state({"w", row(3), ir::Role::kParam, {}});
   const Tensor y = w * b.feed("x", DType::f32, {3});
+  const Tensor steps = b.state({"steps", row(3), ir::Role::kBuffer, {}});
   b.fetch("y", y);
+  b.fetch("rate", steps.sum());  // a float without axes, but no loss
+  b.next("steps", steps + 1.0);
+  EXPECT_EQ(io::chainer::from_graph(b.graph()).operations.size(), 2u);
   b.next("w", w - y);
   EXPECT_EQ(
       test::message_of([&] { io::chainer::from_graph(b.graph()); }),
-      "graph sgd changes 1 states but returns no loss, from which a backward of Chainer could "
-      "be told. It returns y: return the loss as a float without axes");
+      "graph sgd changes parameters but returns no loss, from which a backward of Chainer could "
+      "be told. It returns y, rate: return the loss as a float without axes");
 }
 
 TEST(ChainerWrite, AGraphWithoutResultsIsRefused) {
