@@ -57,7 +57,7 @@ struct Finisher {
     if (is_note(op.name, TensorNote::kOutput)) return true;
     const auto at = traced.find(op.name);
     if (at != traced.end()) return at->second->kind == OpKind::kOutput;
-    return op.name.starts_with("_" + record.graph + "_output.") && op.inputs.size() == 1;
+    return op.name.starts_with("_" + record.tree->name + "_output.") && op.inputs.size() == 1;
   }
 
   /// The sizes as named ones: of the traced value, or of an operand of the same sizes.

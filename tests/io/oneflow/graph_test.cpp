@@ -101,6 +101,18 @@ TEST(OneflowGraphs, OperatorsInAnOrderOfExecution) {
   EXPECT_EQ(ir::attr_text(*g.nodes[1].attrs.find("attributes")), "\"axes=[1]\"");
 }
 
+TEST(OneflowGraphs, AnOutputIsKnownByItsNameToo) {
+  const std::string text = R"((GRAPH:Net_0:Net): (
+  (INPUT:_Net_0_input.0_x:tensor(..., placement=oneflow.placement(type="cpu", ranks=[0]), sbp=(oneflow.sbp.broadcast,), size=(4,), dtype=oneflow.float32))
+  (OPERATOR: _Net_0_input.0_x() -> (_Net_0_input.0_x/out:sbp=(B), size=(4), dtype=(oneflow.float32)), placement=(oneflow.placement(type="cpu", ranks=[0])))
+  (OPERATOR: _Net_0_output.0_y(_Net_0_input.0_x/out:sbp=(B), size=(4), dtype=(oneflow.float32)) -> (_Net_0_output.0_y/out:sbp=(B), size=(4), dtype=(oneflow.float32)), placement=(oneflow.placement(type="cpu", ranks=[0])))
+)
+)";
+  const Import import = to_graphs(record_of(text));
+  ASSERT_EQ(import.package.graphs.at(0).fetches.size(), 1u);
+  EXPECT_EQ(import.package.graphs[0].fetches[0].name, "y");
+}
+
 TEST(OneflowGraphs, ACircleOfOperators) {
   std::string text = sample_text("tree.txt");
   text = replaced(text, "a-matmul-1(_mesh_input.0_x/out:(sbp=(S(0), B), size=(8, 4)",
