@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "ops/table.h"
+#include "ops/contraction.h"
 
 namespace plait::cli {
 namespace {
@@ -17,11 +17,6 @@ struct Place {
   std::int64_t depth = 0;  // contractions on the longest way from an input, its reader included
   std::int64_t order = 0;  // of its first reader
 };
-
-bool is_contraction(const ir::Node& node) {
-  const Op* op = node.opaque ? nullptr : find_op(node.op);
-  return op && op->colour == Colour::kWhite;
-}
 
 std::vector<Place> places_of(const ir::Graph& graph) {
   std::vector<std::int64_t> depth(graph.values.size(), 0);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/contraction.h"
 #include "ops/shape.h"
 #include "ops/table.h"
 #include "passes/measure.h"
@@ -69,11 +70,6 @@ void find_copies(Page& page, const ir::Graph& graph) {
   copies.what = str(copies.nodes.size(), copies.nodes.size() == 1 ? " copy" : " copies",
                     " that need not be: ", bytes_text(bytes), " written again.");
   page.findings.push_back(std::move(copies));
-}
-
-bool is_contraction(const ir::Node& node) {
-  const Op* op = node.opaque ? nullptr : find_op(node.op);
-  return op && op->colour == Colour::kWhite;
 }
 
 /// An elementwise node whose operand is made by a contraction and read by it alone.

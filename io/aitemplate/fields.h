@@ -1,6 +1,8 @@
 // The typed keys of each record, once: reading and writing go through these lists.
 #pragma once
 
+#include <type_traits>
+
 #include "io/aitemplate/record.h"
 
 namespace plait::io::aitemplate {
@@ -65,38 +67,20 @@ void each_field_of_operator(R& r, F f) {
   f("workspace", r.workspace, Presence::kOptional);
 }
 
-// By type, so that one template serves all four.
-template <class F>
-void each_field(IntVar& r, F f) {
-  each_field_of_int_var(r, f);
-}
-template <class F>
-void each_field(const IntVar& r, F f) {
-  each_field_of_int_var(r, f);
-}
-template <class F>
-void each_field(TensorRecord& r, F f) {
-  each_field_of_tensor(r, f);
-}
-template <class F>
-void each_field(const TensorRecord& r, F f) {
-  each_field_of_tensor(r, f);
-}
-template <class F>
-void each_field(Accessor& r, F f) {
-  each_field_of_accessor(r, f);
-}
-template <class F>
-void each_field(const Accessor& r, F f) {
-  each_field_of_accessor(r, f);
-}
-template <class F>
-void each_field(OperatorRecord& r, F f) {
-  each_field_of_operator(r, f);
-}
-template <class F>
-void each_field(const OperatorRecord& r, F f) {
-  each_field_of_operator(r, f);
+/// By type, so that one template serves all four, to be read or changed.
+template <class R, class F>
+void each_field(R& r, F f) {
+  using Plain = std::remove_const_t<R>;
+  if constexpr (std::is_same_v<Plain, IntVar>) {
+    each_field_of_int_var(r, f);
+  } else if constexpr (std::is_same_v<Plain, TensorRecord>) {
+    each_field_of_tensor(r, f);
+  } else if constexpr (std::is_same_v<Plain, Accessor>) {
+    each_field_of_accessor(r, f);
+  } else {
+    static_assert(std::is_same_v<Plain, OperatorRecord>);
+    each_field_of_operator(r, f);
+  }
 }
 
 }  // namespace plait::io::aitemplate

@@ -26,10 +26,6 @@ const Port* port_of(const TracedOp& op, std::string_view key) {
   return nullptr;
 }
 
-std::int64_t value_of(const Dim& dim, const DimBindings& bindings) {
-  return evaluate(dim, bindings);
-}
-
 }  // namespace
 
 const TracedOp* find_embedding(const Record& record) {
@@ -80,18 +76,18 @@ NamedSizes::NamedSizes(const Record& record, Import& import, bool named) {
 
 Shape NamedSizes::feed(const Sizes& sizes) const {
   Shape shape = shape_of(sizes);
-  if (batch_ && !sizes.empty() && sizes[0] == value_of(*batch_, bindings_)) shape[0] = *batch_;
-  if (time_ && sizes.size() == 2 && sizes[1] == value_of(*time_, bindings_)) shape[1] = *time_;
+  if (batch_ && !sizes.empty() && sizes[0] == evaluate(*batch_, bindings_)) shape[0] = *batch_;
+  if (time_ && sizes.size() == 2 && sizes[1] == evaluate(*time_, bindings_)) shape[1] = *time_;
   return shape;
 }
 
 Dim NamedSizes::parameter_size(std::int64_t size) const {
   if (width_ && size > 1) {
-    const std::int64_t width = value_of(*width_, bindings_);
+    const std::int64_t width = evaluate(*width_, bindings_);
     if (size == width) return *width_;
-    if (vocab_ && size == value_of(*vocab_, bindings_)) return *vocab_;
+    if (vocab_ && size == evaluate(*vocab_, bindings_)) return *vocab_;
     if (width > 1 && size % width == 0) return Dim(size / width) * *width_;
-    if (copy_ && size == value_of(*copy_, bindings_)) return *copy_;
+    if (copy_ && size == evaluate(*copy_, bindings_)) return *copy_;
   }
   return Dim(size);
 }
@@ -106,13 +102,13 @@ Shape NamedSizes::parameter(const Sizes& sizes, bool embedding) const {
 Shape NamedSizes::buffer(const Sizes& sizes) const {
   Shape shape = parameter(sizes, false);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (time_ && sizes[i] > 1 && sizes[i] == value_of(*time_, bindings_)) shape[i] = *time_;
+    if (time_ && sizes[i] > 1 && sizes[i] == evaluate(*time_, bindings_)) shape[i] = *time_;
   }
   return shape;
 }
 
 Dim NamedSizes::depth(std::int64_t size) const {
-  return vocab_ && size == value_of(*vocab_, bindings_) ? *vocab_ : Dim(size);
+  return vocab_ && size == evaluate(*vocab_, bindings_) ? *vocab_ : Dim(size);
 }
 
 }  // namespace plait::io::oneflow

@@ -76,7 +76,8 @@ TEST_P(Documents, CutShortTheyGiveOneClearError) {
     const std::string text = io::read_file(file), cut = folder / "cut";
     io::write_file(cut, {std::string_view(text).substr(0, text.size() * 2 / 3)});
     const Outcome o = plait("check " + cut);
-    EXPECT_NE(o.code, 3) << o.err;
+    // A log that is cut behind its ops still holds a graph.
+    EXPECT_TRUE(o.code == 1 || (o.code == 0 && GetParam() == "oneflow")) << file << o.err;
     if (o.code == 1) {
       EXPECT_TRUE(o.err.starts_with("plait: " + cut + ":")) << o.err;
       EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
