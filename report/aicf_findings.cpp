@@ -69,9 +69,9 @@ void find_missing_loss(Page& page, const AicfStep& step) {
   if (!found.nodes.empty()) page.findings.push_back(std::move(found));
 }
 
+/// Copies apart: they are a finding of their own.
 bool is_pointwise(const Node& node) {
-  return node.op == "ReLU" || node.op == "MseGrad" || node.op == "ReluBwd" ||
-         node.op == "SgdStep" || node.op == "AdamStep";
+  return node.op != "Save" && io::aicf::find_rule(node.op)->is_pointwise();
 }
 
 /// A saved value whose source still holds it whenever the copy is read.

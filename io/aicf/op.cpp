@@ -211,6 +211,13 @@ struct NodeCheck {
 int OpRule::fewest_inputs() const { return fewest(inputs); }
 int OpRule::fewest_outputs() const { return fewest(outputs); }
 
+bool OpRule::is_pointwise() const {
+  const auto whole = [](const Slot& slot) { return slot.axes == "*"; };
+  const auto fits = [&](const Slot& slot) { return whole(slot) || slot.axes == "."; };
+  return std::all_of(inputs.begin(), inputs.end(), fits) &&
+         std::all_of(outputs.begin(), outputs.end(), whole);
+}
+
 const OpRule* find_rule(std::string_view name) {
   for (const OpRule& rule : kRules) {
     if (rule.name == name) return &rule;

@@ -42,6 +42,8 @@ struct OpRule {
 
   int fewest_inputs() const;
   int fewest_outputs() const;
+  /// Element by element: operands and results of one shape, beside them single numbers.
+  bool is_pointwise() const;
 };
 
 /// The only layout of weights that is known.

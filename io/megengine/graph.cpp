@@ -226,6 +226,7 @@ std::int64_t largest_image(const Index& index) {
 /// With names for batch and image. Windows without padding need an image of some size: the smallest
 /// power of two that does. Where none does, with a name for the batch alone.
 Import with_names(const Index& index, const Misfits& misfits) {
+  std::string why;
   const std::int64_t largest = std::min<std::int64_t>(largest_image(index), 1024);
   for (std::int64_t image = 1; image <= largest; image *= 2) {
     try {
@@ -233,11 +234,13 @@ Import with_names(const Index& index, const Misfits& misfits) {
       verify_types(import.package.graphs[0]);
       verify_types(substitute(import.package.graphs[0], import.bindings()));
       return import;
-    } catch (const UserError&) {
-      continue;
+    } catch (const UserError& e) {
+      why = e.what();
     }
   }
-  return translated(index, {.batch = true, .image = 0}, misfits);
+  Import import = translated(index, {.batch = true, .image = 0}, misfits);
+  if (!why.empty()) import.notes.push_back("the image has no name for --set: " + why);
+  return import;
 }
 
 }  // namespace
