@@ -394,6 +394,8 @@ void Dim::collect_symbols(std::map<std::string, Dim>& out) const {
   }
 }
 
+Dim dim_of(const DimAtomPtr& atom) { return Dim::from_atom(atom); }
+
 std::int64_t evaluate(const Dim& d, const DimBindings& bindings) {
   return d.is_const() ? d.constant() : d.substitute(bindings).value();
 }

@@ -62,6 +62,7 @@ class Dim {
   friend Dim min(const Dim& a, const Dim& b);
   friend Dim max(const Dim& a, const Dim& b);
   friend bool operator==(const Dim& a, const Dim& b);
+  friend Dim dim_of(const DimAtomPtr& atom);
 
  private:
   struct Sum;
@@ -93,6 +94,9 @@ struct DimAtom {
   std::int64_t lo, hi;
   Dim a, b;  // operands, for all but symbols
 };
+
+/// An atom alone, as a dimension.
+Dim dim_of(const DimAtomPtr& atom);
 
 /// Fixed symbols give a number; anything left symbolic is a UserError naming it.
 std::int64_t evaluate(const Dim& d, const DimBindings& bindings);

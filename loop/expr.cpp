@@ -27,6 +27,12 @@ Expr Expr::load(int which) {
   return e;
 }
 
+Expr Expr::of(std::shared_ptr<const ExprNode> node) {
+  Expr e;
+  e.node_ = std::move(node);
+  return e;
+}
+
 Expr Expr::index(Dim index) {
   Expr e;
   e.node_ = std::make_shared<ExprNode>(ExprNode{ScalarOp::kIndex, 0, 0, std::move(index), {}});

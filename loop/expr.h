@@ -28,6 +28,7 @@ class Expr {
   Expr(ScalarOp op, std::vector<Expr> args);
   static Expr load(int which);
   static Expr index(Dim index);
+  static Expr of(std::shared_ptr<const ExprNode> node);
   /// The reduced value, in a nest's `finish`.
   static Expr acc();
 

@@ -9,6 +9,7 @@
 #include "passes/cse.h"
 #include "passes/dead.h"
 #include "passes/differentiate.h"
+#include "passes/expand.h"
 #include "passes/fold.h"
 #include "passes/simplify.h"
 
@@ -26,6 +27,7 @@ ir::Graph run_differentiate(const ir::Graph& graph, DecisionLog&) { return diffe
 constexpr Pass kPipeline[] = {
     {"verify", run_verify, "rejects a malformed graph before anything touches it"},
     {"differentiate", run_differentiate, "first: gradients are simplified like all else", true},
+    {"expand", expand, "before the rules: they see what composites are made of", true},
     {"fold", fold_constants, "before simplify: a folded constant lets its rules fire"},
     {"simplify", simplify, "before cse: one form for what was written in several"},
     {"cse", merge_common, "before dead: what it merges leaves operands unread"},

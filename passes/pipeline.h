@@ -8,18 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/log.h"
 #include "ir/graph.h"
 
 namespace plait {
-
-/// One decision a pass took: what happened to which node, and why. Reaches the user.
-struct LogEntry {
-  std::string pass;
-  std::string node;  // describe() of the node
-  std::string what;  // the rule or action: `mul_one`, `folded`, `kept`
-  std::string why;
-};
-using DecisionLog = std::vector<LogEntry>;
 
 struct Pass {
   std::string_view name;

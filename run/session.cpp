@@ -50,8 +50,10 @@ class Values {
 };
 
 void check_array(std::string_view what, const std::string& name, const Array& array,
-                 const ir::Type& type) {
-  if (array.dtype() == type.dtype && shape_of(array.sizes()) == type.shape) return;
+                 const ir::Type& type, const DimBindings& sizes = {}) {
+  Shape shape = type.shape;
+  for (Dim& d : shape) d = d.substitute(sizes);
+  if (array.dtype() == type.dtype && shape_of(array.sizes()) == shape) return;
   fail(what, " '", name, "' is ", type_text(array), ", the graph wants ", type);
 }
 
@@ -66,7 +68,7 @@ void check_symbols(const ir::Package& package) {
        ". Set them first, as `--set ", join(examples, ","), "` does");
 }
 
-void check_feeds(const ir::Graph& graph, const Arrays& feeds) {
+void check_feeds(const ir::Graph& graph, const Arrays& feeds, const DimBindings& sizes = {}) {
   std::vector<std::string> names;
   for (ir::ValueId id : graph.feeds) names.push_back(graph.value(id).name);
   for (const auto& [name, array] : feeds) {
@@ -81,7 +83,7 @@ void check_feeds(const ir::Graph& graph, const Arrays& feeds) {
     if (given == feeds.end()) {
       fail("feed '", feed.name, "' (", feed.type, ") of graph ", graph.name, " is not given");
     }
-    check_array("feed", feed.name, given->second, feed.type);
+    check_array("feed", feed.name, given->second, feed.type, sizes);
   }
 }
 
@@ -166,13 +168,69 @@ Session::Session(ir::Package package, std::unique_ptr<Backend> backend, std::uin
     : package_(std::move(package)), backend_(std::move(backend)) {
   ir::verify(package_);
   check_symbols(package_);
+  start(seed);
+}
+
+Session::Session(ir::Package package, std::unique_ptr<Target> target, std::uint64_t seed,
+                 CompileRequest request)
+    : package_(std::move(package)), target_(std::move(target)), compile_(std::move(request)) {
+  ir::verify(package_);
+  start(seed);
+}
+
+void Session::start(std::uint64_t seed) {
   for (const ir::Graph& graph : package_.graphs) verify_types(graph);
   for (const ir::State& state : state_table(package_)) {
     states_.emplace(state.name, initial_value(state, seed));
   }
 }
 
+Executor& Session::executor_for(const ir::Graph& graph, const std::vector<ir::Fetch>& fetches) {
+  std::string key = graph.name;
+  for (const ir::Fetch& f : fetches) key += '\n' + f.name;
+  std::unique_ptr<Executor>& executor = executors_[key];
+  if (!executor) {
+    ir::Graph wanted = graph;
+    wanted.fetches = fetches;
+    executor = std::make_unique<Executor>(compile(wanted, *target_, compile_).program, *target_);
+  }
+  if (latest_ != executor.get()) {
+    collect();
+    for (const plan::StateBinding& s : executor->program().states) {
+      executor->set_state(s.state.name, states_.at(s.state.name));
+    }
+  }
+  return *executor;
+}
+
+void Session::collect() const {
+  if (!latest_) return;
+  for (const plan::StateBinding& s : latest_->program().states) {
+    states_.at(s.state.name) = latest_->state(s.state.name);
+  }
+  latest_ = nullptr;
+}
+
+Arrays Session::run_compiled(const RunRequest& request) {
+  const ir::Graph& graph = find_graph(package_, request.graph);
+  Executor& executor = executor_for(graph, fetches_of(graph, request.fetches));
+  latest_ = &executor;
+  if (!executor.program().symbols.empty()) {
+    const DimBindings sizes = executor.sizes_from(request.feeds);
+    if (!(sizes == executor.sizes())) executor.set_sizes(sizes);
+  }
+  check_feeds(graph, request.feeds, executor.sizes());
+  for (const auto& [name, array] : request.feeds) executor.set_feed(name, array);
+  executor.run();
+  Arrays results;
+  for (const plan::Binding& f : executor.program().fetches) {
+    results.insert_or_assign(f.name, executor.fetch(f.name));
+  }
+  return results;
+}
+
 Arrays Session::run(const RunRequest& request) {
+  if (target_) return run_compiled(request);
   const ir::Graph& graph = find_graph(package_, request.graph);
   check_feeds(graph, request.feeds);
   const std::vector<ir::Fetch> fetches = fetches_of(graph, request.fetches);
@@ -194,13 +252,14 @@ Arrays Session::run(const RunRequest& request) {
 }
 
 const Array& Session::state(const std::string& name) const {
+  collect();
   const auto it = states_.find(name);
   if (it != states_.end()) return it->second;
   fail("there is no state '", name, "'.", suggestion(name, state_names()));
 }
 
 void Session::set_state(const std::string& name, Array value) {
-  const Array& old = state(name);
+  const Array& old = state(name);  // collects
   check_array("state", name, value, {old.dtype(), shape_of(old.sizes())});
   states_.find(name)->second = std::move(value);
 }

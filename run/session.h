@@ -11,6 +11,8 @@
 
 #include "backends/backend.h"
 #include "ir/graph.h"
+#include "run/executor.h"
+#include "run/compile.h"
 
 namespace plait {
 
@@ -27,6 +29,9 @@ class Session {
  public:
   /// Verifies the package. States get their initial values from the seed.
   Session(ir::Package package, std::unique_ptr<Backend> backend, std::uint64_t seed = 0);
+  /// The same, compiled: each graph becomes a program for the target when it first runs.
+  Session(ir::Package package, std::unique_ptr<Target> target, std::uint64_t seed = 0,
+          CompileRequest request = {});
 
   /// Runs one graph once. UserError on a missing, unknown or ill-typed feed, on an opaque node or
   /// on an op the backend lacks; the states then are as they were before.
@@ -40,9 +45,19 @@ class Session {
   const ir::Package& package() const { return package_; }
 
  private:
+  void start(std::uint64_t seed);
+  Arrays run_compiled(const RunRequest& request);
+  Executor& executor_for(const ir::Graph& graph, const std::vector<ir::Fetch>& fetches);
+  /// Fetches the states from whichever program advanced them last.
+  void collect() const;
+
   ir::Package package_;
   std::unique_ptr<Backend> backend_;
-  Arrays states_;
+  std::unique_ptr<Target> target_;
+  CompileRequest compile_{};
+  std::map<std::string, std::unique_ptr<Executor>> executors_;  // by graph and fetches
+  mutable Executor* latest_ = nullptr;                          // holds newer states than states_
+  mutable Arrays states_;
 };
 
 /// By name, the first when it is empty; UserError with the nearest name when there is none.

@@ -1,0 +1,414 @@
+// Loading and running a program's calls.
+#include "backends/cpu/code.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+
+#include "backends/cpu/contract/contract.h"
+#include "backends/cpu/cut.h"
+#include "backends/cpu/pool.h"
+#include "codegen/compile.h"
+#include "codegen/print_c.h"
+#include "ops/table.h"
+
+namespace plait::cpu {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+constexpr const char* kIndexText = "an index is out of range";
+constexpr const char* kDivisionText = "integer division by zero";
+
+std::vector<std::int64_t> numbers(const std::vector<Dim>& dims, const DimBindings& sizes) {
+  std::vector<std::int64_t> out;
+  for (const Dim& d : dims) out.push_back(evaluate(d, sizes));
+  return out;
+}
+
+/// A loop call with sizes and addresses fixed.
+struct LoopRun {
+  codegen::LoopFunction function = nullptr;
+  codegen::FinishFunction finish = nullptr;
+  std::vector<char*> pointers;
+  std::vector<std::int64_t> sizes;
+  std::int64_t rows = 0, finish_rows = 0, tasks = 0, finish_tasks = 0;
+};
+
+/// One part of a contraction, likewise.
+struct PartRun {
+  std::unique_ptr<Contract> contract;
+  const char *a = nullptr, *b = nullptr;
+  char *c = nullptr, *packed = nullptr;
+  codegen::TileFunction epilogue = nullptr;
+  std::vector<char*> pointers;
+  std::vector<std::int64_t> sizes;
+  int* bad = nullptr;
+  LoopRun loops;  // where it is generated
+
+  static void sink(const void* context, std::int64_t batch, std::int64_t m0, std::int64_t m1,
+                   std::int64_t n0, std::int64_t n1, const float* tile, std::int64_t ld) {
+    const auto* part = static_cast<const PartRun*>(context);
+    part->epilogue(part->pointers.data(), part->sizes.data(), batch, m0, m1, n0, n1, tile, ld, part->bad);
+  }
+};
+
+struct HandRun {
+  std::unique_ptr<HandKernel> kernel;
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+};
+
+/// A stage of a step: tasks of several parts, numbered through.
+struct Tasks {
+  std::vector<std::int64_t> first;  // of each part, and the total behind them
+  void set(const std::vector<std::int64_t>& counts) {
+    first.assign(1, 0);
+    for (std::int64_t n : counts) first.push_back(first.back() + n);
+  }
+  std::int64_t total() const { return first.empty() ? 0 : first.back(); }
+  std::size_t part_of(std::int64_t task) const {
+    return at(std::upper_bound(first.begin(), first.end(), task) - first.begin() - 1);
+  }
+};
+
+struct StepRun {
+  std::vector<LoopRun> loops;
+  std::vector<PartRun> parts;
+  HandRun hand;
+  Tasks work, pack, finish;
+  bool pack_once = false, packed = false;
+};
+
+class CpuCode : public Code {
+ public:
+  CpuCode(const std::vector<std::vector<Call>>& steps, const std::vector<std::string>& texts,
+          bool whole, int threads)
+      : steps_(steps), pool_(threads) {
+    compile(texts, whole);
+  }
+
+  void bind(const DimBindings& sizes, const Memory& memory) override {
+    memory_ = memory;
+    runs_.clear();
+    std::int64_t persistent = 0;
+    for (const std::vector<Call>& calls : steps_) {
+      runs_.emplace_back();
+      bind_step(calls, sizes, persistent, runs_.back());
+    }
+    for (StepRun& run : runs_) {
+      for (PartRun& part : run.parts) part.bad = &bad_;
+    }
+    if (whole_) {
+      whole_pointers_.clear();
+      for (const StepRun& run : runs_) add_whole(run);
+    }
+  }
+
+  void constants_changed() override {
+    for (StepRun& run : runs_) run.packed = false;
+  }
+
+  const char* run(std::size_t step) override {
+    StepRun& s = runs_[step];
+    current_ = &s;
+    if (s.pack.total() > 0 && !(s.pack_once && s.packed)) {
+      pool_.run(s.pack.total(), pack_task, this);
+      s.packed = true;
+    }
+    if (s.work.total() > 0) pool_.run(s.work.total(), work_task, this);
+    if (s.finish.total() > 0) pool_.run(s.finish.total(), finish_task, this);
+    return error();
+  }
+
+  bool run_whole(const char*& error_text) override {
+    if (!whole_) return false;
+    whole_(whole_pointers_.data(), memory_.threads, &bad_);
+    error_text = error();
+    return true;
+  }
+  bool has_whole() const override { return whole_ != nullptr; }
+  double build_seconds() const override { return build_seconds_; }
+  int built_from_cache() const override { return from_cache_; }
+  int units() const override { return static_cast<int>(libraries_.size()); }
+
+ private:
+  using WholeFunction = void (*)(char* const*, char*, int*);
+
+  const char* error() {
+    if (const char* text = hand_error_.exchange(nullptr, std::memory_order_relaxed)) return text;
+    if (bad_ == 0) return nullptr;
+    const int bad = bad_;
+    bad_ = 0;
+    return bad & codegen::kBadIndex ? kIndexText : kDivisionText;
+  }
+
+  // --- code ----------------------------------------------------------------------------------
+
+  void compile(const std::vector<std::string>& texts, bool whole) {
+    if (texts.empty()) return;
+    // Units large enough to pay for the prelude, enough of them for the cores.
+    constexpr std::size_t kFunctionsPerUnit = 10;
+    const std::size_t count = whole ? 1 : std::clamp<std::size_t>(texts.size() / kFunctionsPerUnit, 1, 16);
+    std::vector<std::string> units(count, codegen::unit_header());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      units[i % count] += (whole ? "static inline " : "") + (whole ? inlined(texts[i]) : texts[i]);
+    }
+    if (whole) units[0] += whole_text();
+    const codegen::Built built = codegen::build(units);
+    libraries_ = built.libraries;
+    build_seconds_ = built.seconds;
+    from_cache_ = built.from_cache;
+    if (whole) {
+      whole_ = reinterpret_cast<WholeFunction>(libraries_[0].symbol("plait_whole"));
+      return;
+    }
+    for (std::size_t i = 0; i < texts.size(); ++i) unit_of_[name_in(texts[i])] = i % count;
+  }
+
+  /// Every function of a text becomes local to the unit.
+  static std::string inlined(std::string text) {
+    const std::size_t second = text.find("\nvoid k_");
+    if (second != std::string::npos) text.insert(second + 1, "static inline ");
+    return text;
+  }
+
+  static std::string name_in(const std::string& text) {
+    return text.substr(5, text.find('(') - 5);  // `void NAME(`
+  }
+
+  void* symbol(const std::string& name, const std::string& more = "") const {
+    return libraries_[unit_of_.at(name)].symbol(name + more);
+  }
+
+  /// Calls in order, each over all its rows; the pointers of all calls stand in one table.
+  std::string whole_text() const {
+    std::string text = "void plait_whole(char* const* p, char* scratch, int* bad) {\n";
+    std::size_t pointer = 0;
+    const auto add = [&](const LoopCall& call, std::size_t pointers) {
+      text += str("  ", call.function.name, "(p + ", pointer, ", 0, 0, ", call.rows.value(),
+                  ", 0, scratch, bad);\n");
+      if (call.finish_rows.value() > 0) {
+        text += str("  ", call.function.name, "_finish(p + ", pointer, ", 0, 0, ",
+                    call.finish_rows.value(), ", 1);\n");
+      }
+      pointer += pointers;
+    };
+    for (const std::vector<Call>& calls : steps_) {
+      for (const Call& call : calls) {
+        if (const auto* loop = std::get_if<LoopCall>(&call)) {
+          add(*loop, loop->buffers.size() + loop->column_sizes.size());
+        } else {
+          for (const ProductCall::Part& part : std::get<ProductCall>(call).parts) {
+            add(part.generated, part.generated.buffers.size());
+          }
+        }
+      }
+    }
+    return text + "}\n";
+  }
+
+  void add_whole(const StepRun& run) {
+    for (const LoopRun& loop : run.loops) {
+      whole_pointers_.insert(whole_pointers_.end(), loop.pointers.begin(), loop.pointers.end());
+    }
+    for (const PartRun& part : run.parts) {
+      whole_pointers_.insert(whole_pointers_.end(), part.loops.pointers.begin(), part.loops.pointers.end());
+    }
+  }
+
+  // --- binding -------------------------------------------------------------------------------
+
+  char* pointer(int buffer) const { return buffer < 0 ? nullptr : memory_.buffers[at(buffer)]; }
+
+  void bind_step(const std::vector<Call>& calls, const DimBindings& sizes, std::int64_t& persistent,
+                 StepRun& run) {
+    std::int64_t shared = 0;
+    for (const Call& call : calls) {
+      if (const auto* loop = std::get_if<LoopCall>(&call)) {
+        run.loops.push_back(bind_loop(*loop, sizes, shared));
+      } else if (const auto* product = std::get_if<ProductCall>(&call)) {
+        bind_product(*product, sizes, shared, persistent, run);
+      } else {
+        bind_hand(std::get<HandCall>(call), sizes, run.hand);
+      }
+    }
+    std::vector<std::int64_t> work, pack, finish;
+    for (const LoopRun& l : run.loops) {
+      work.push_back(l.tasks);
+      finish.push_back(l.finish_tasks);
+    }
+    for (const PartRun& p : run.parts) {
+      work.push_back(p.contract ? p.contract->tasks() : p.loops.tasks);
+      pack.push_back(p.contract ? p.contract->pack_tasks() : 0);
+    }
+    if (run.hand.kernel) work.push_back(run.hand.kernel->tasks());
+    run.work.set(work);
+    run.pack.set(pack);
+    run.finish.set(finish);
+  }
+
+  LoopRun bind_loop(const LoopCall& call, const DimBindings& sizes, std::int64_t& shared) {
+    LoopRun run;
+    if (!whole_) {
+      run.function = reinterpret_cast<codegen::LoopFunction>(symbol(call.function.name));
+      if (!call.column_sizes.empty()) {
+        run.finish = reinterpret_cast<codegen::FinishFunction>(symbol(call.function.name, "_finish"));
+      }
+    }
+    for (int b : call.buffers) run.pointers.push_back(pointer(b));
+    run.sizes = numbers(call.function.parameters, sizes);
+    run.rows = evaluate(call.rows, sizes);
+    run.finish_rows = evaluate(call.finish_rows, sizes);
+    run.tasks = whole_ ? 1 : loop_tasks(run.rows, evaluate(call.work, sizes));
+    for (const Dim& size : call.column_sizes) {
+      run.pointers.push_back(memory_.shared + shared);
+      shared += column_bytes(evaluate(size, sizes), run.tasks);
+    }
+    if (run.finish_rows > 0) run.finish_tasks = loop_tasks(run.finish_rows, run.finish_rows * run.tasks);
+    return run;
+  }
+
+  void bind_product(const ProductCall& call, const DimBindings& sizes, std::int64_t& shared,
+                    std::int64_t& persistent, StepRun& run) {
+    run.pack_once = call.b_constant;
+    for (const ProductCall::Part& p : call.parts) {
+      PartRun part;
+      if (!p.generated.function.name.empty()) {
+        part.loops = bind_loop(p.generated, sizes, shared);
+        run.parts.push_back(std::move(part));
+        continue;
+      }
+      part.contract = std::make_unique<Contract>(problem_of(loop::bind(p.contraction, sizes)),
+                                                 variant_from_text(p.variant));
+      part.a = pointer(call.a);
+      part.b = pointer(call.b);
+      part.c = pointer(call.c);
+      const std::int64_t bytes = rounded_up(part.contract->packed_bytes());
+      std::int64_t& used = call.b_constant ? persistent : shared;
+      part.packed = (call.b_constant ? memory_.persistent : memory_.shared) + used;
+      used += bytes;
+      if (!p.epilogue.name.empty()) {
+        part.epilogue = reinterpret_cast<codegen::TileFunction>(symbol(p.epilogue.name));
+        for (int b : p.buffers) part.pointers.push_back(pointer(b));
+        part.sizes = numbers(p.epilogue.parameters, sizes);
+      }
+      run.parts.push_back(std::move(part));
+    }
+  }
+
+  void bind_hand(const HandCall& call, const DimBindings& sizes, HandRun& run) {
+    run.kernel = make_hand(call, sizes);
+    for (int b : call.input_buffers) run.inputs.push_back(pointer(b));
+    for (int b : call.output_buffers) run.outputs.push_back(pointer(b));
+  }
+
+  // --- running -------------------------------------------------------------------------------
+
+  char* scratch(int thread) const { return memory_.threads + thread * memory_.thread_bytes; }
+
+  void run_loop(const LoopRun& l, std::int64_t task, int thread) noexcept {
+    l.function(l.pointers.data(), l.sizes.data(), first_row(task, l.tasks, l.rows),
+               first_row(task + 1, l.tasks, l.rows), task, scratch(thread), &bad_);
+  }
+
+  static void work_task(void* context, std::int64_t task, int thread) noexcept {
+    auto* self = static_cast<CpuCode*>(context);
+    StepRun& s = *self->current_;
+    const std::size_t i = s.work.part_of(task);
+    const std::int64_t mine = task - s.work.first[i];
+    if (i < s.loops.size()) return self->run_loop(s.loops[i], mine, thread);
+    if (i - s.loops.size() < s.parts.size()) {
+      const PartRun& p = s.parts[i - s.loops.size()];
+      if (!p.contract) return self->run_loop(p.loops, mine, thread);
+      return p.contract->run(mine, p.a, p.b, p.packed, p.c, p.epilogue ? PartRun::sink : nullptr, &p,
+                             self->scratch(thread));
+    }
+    const char* error = s.hand.kernel->run(mine, s.hand.inputs.data(), s.hand.outputs.data(),
+                                           self->scratch(thread));
+    if (error) self->hand_error_.store(error, std::memory_order_relaxed);
+  }
+
+  static void pack_task(void* context, std::int64_t task, int) noexcept {
+    StepRun& s = *static_cast<CpuCode*>(context)->current_;
+    const std::size_t i = s.pack.part_of(task);
+    const PartRun& p = s.parts[i];
+    p.contract->pack(task - s.pack.first[i], p.b, p.packed);
+  }
+
+  static void finish_task(void* context, std::int64_t task, int) noexcept {
+    StepRun& s = *static_cast<CpuCode*>(context)->current_;
+    const std::size_t i = s.finish.part_of(task);
+    const LoopRun& l = s.loops[i];
+    const std::int64_t mine = task - s.finish.first[i];
+    l.finish(l.pointers.data(), l.sizes.data(), first_row(mine, l.finish_tasks, l.finish_rows),
+             first_row(mine + 1, l.finish_tasks, l.finish_rows), l.tasks);
+  }
+
+  std::vector<std::vector<Call>> steps_;
+  Pool pool_;
+  std::vector<codegen::Library> libraries_;
+  std::map<std::string, std::size_t> unit_of_;
+  WholeFunction whole_ = nullptr;
+  std::vector<char*> whole_pointers_;
+  double build_seconds_ = 0;
+  int from_cache_ = 0;
+  Memory memory_;
+  std::vector<StepRun> runs_;
+  StepRun* current_ = nullptr;
+  int bad_ = 0;
+  std::atomic<const char*> hand_error_{nullptr};
+};
+
+}  // namespace
+
+Problem problem_of(const loop::BoundContraction& c) {
+  const auto axes = [](const std::vector<loop::AxisOf<std::int64_t>>& from) {
+    std::vector<Axis> out;
+    for (const auto& x : from) {
+      out.push_back({x.extent, x.a, x.b, x.c, static_cast<std::int32_t>(x.h),
+                     static_cast<std::int32_t>(x.w)});
+    }
+    return out;
+  };
+  Problem p;
+  p.dtype = c.dtype;
+  p.batch = axes(c.batch);
+  p.m = axes(c.m);
+  p.n = axes(c.n);
+  p.k = axes(c.k);
+  p.a0 = c.a0;
+  p.b0 = c.b0;
+  p.c0 = c.c0;
+  p.guarded = c.guarded;
+  p.h0 = c.h0;
+  p.w0 = c.w0;
+  p.height = c.height;
+  p.width = c.width;
+  return p;
+}
+
+std::unique_ptr<HandKernel> make_hand(const HandCall& call, const DimBindings& sizes) {
+  const auto fixed = [&](ir::Type type) {
+    for (Dim& d : type.shape) d = Dim(evaluate(d, sizes));
+    return type;
+  };
+  std::vector<ir::Type> inputs;
+  for (const ir::Type& t : call.inputs) inputs.push_back(fixed(t));
+  ir::Attrs attrs = call.attrs;
+  NodeView view{op_named(call.op), {}, {}, attrs, ""};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    view.inputs.push_back(call.input_buffers[i] == ir::kNone ? nullptr : &inputs[i]);
+  }
+  for (const ir::Type& t : call.outputs) view.outputs.push_back(fixed(t));
+  const HandEntry* entry = find_hand(call.op);
+  check(entry, "there is no hand kernel for ", call.op);
+  return entry->make(view);
+}
+
+std::unique_ptr<Code> load_code(const std::vector<std::vector<Call>>& steps,
+                                const std::vector<std::string>& texts, bool whole, int threads) {
+  return std::make_unique<CpuCode>(steps, texts, whole, threads);
+}
+
+}  // namespace plait::cpu

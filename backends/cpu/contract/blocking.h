@@ -1,0 +1,93 @@
+// Everything that is decided about a contraction before it runs: which operand gives the rows and
+// which the columns, how each is walked, what is copied and when, and how the work is cut.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "backends/cpu/contract/contract.h"
+#include "backends/cpu/contract/kernels.h"
+#include "backends/cpu/contract/walk.h"
+
+namespace plait::cpu {
+
+/// One operand of the product as the engine sees it.
+struct Side {
+  Walk index, k, batch;  // index: the rows of the left operand, the columns of the right one
+  Point origin{0, 0, 0};
+  bool guarded = false;
+  std::int64_t height = 0, width = 0;
+  bool along_k = false;  // memory is read in runs along k, not along the index
+};
+
+/// Sizes are in the engine's own roles: the left operand has `rows`, the right one `cols`.
+struct Blocking {
+  Blocking(const Problem& problem, const Variant& variant, const Kernels& kernels);
+
+  Variant variant;
+  const Kernels* kernels;
+  const TileShape* shape;
+  DType dtype;
+  std::string id;
+  std::int64_t batch = 1, rows = 1, cols = 1, depth = 1;
+  Side left, right;
+  Walk c_batch, c_rows, c_cols;
+  std::int64_t c0 = 0;
+
+  bool in_place = false;                  // the left operand is read where it lies,
+  std::int64_t row_step = 0, k_step = 0;  // with these steps
+  bool ahead = false;         // the right operand is packed by pack(), once for all tasks
+  bool direct = false;        // without a sink, blocks are summed in C itself
+  bool store_turned = false;  // C is contiguous along the rows: turn the tile before it is stored
+  int parts = 1;              // operands kept per element: 2 when an f16 is split
+  std::int64_t element_bytes = 4;  // of a gathered or packed element
+
+  std::int64_t kc = 0, mc = 0, nc = 0;
+  std::int64_t k_blocks = 0, row_tiles = 0, col_tiles = 0, tiles = 0;
+  std::int64_t tiles_per_task = 1, tasks = 0;
+
+  Walk packed_batch;   // batch index -> which packed matrix
+  Walk packed_source;  // packed matrix -> offset in B
+  std::int64_t packed_matrices = 0, packed_cols = 0, packed_depth = 0;
+  std::int64_t panels_per_task = 1, pack_tasks = 0;
+
+  // Of the scratch, bytes: gathered left block, packed right block, tile, the tile turned.
+  std::int64_t left_ld = 0, tile_ld = 0, turned_ld = 0, spare_ld = 0, spare_depth = 0;
+  std::int64_t left_part_bytes = 0, right_part_bytes = 0;
+  std::int64_t right_at = 0, tile_at = 0, turned_at = 0, spare_at = 0, scratch_bytes = 0;
+
+  std::int64_t k_size(std::int64_t block) const;    // of one block of k, elements
+  std::int64_t k_padded(std::int64_t block) const;  // as the kernel sums it
+  std::int64_t packed_part_bytes() const;           // one packed matrix, one part
+
+ private:
+  void decide_copies(const Problem& problem);
+  void lay_out_scratch();
+};
+
+/// How a gather converts the problem's elements for part 0 or 1.
+Convert convert_of(const Blocking& blocking, int part);
+
+/// The left block [rows, k] in the scratch: row0.. and one block of k.
+void gather_left(const Blocking& blocking, const void* source, std::int64_t batch,
+                 std::int64_t row0, std::int64_t rows, std::int64_t k_block, std::byte* scratch);
+
+/// Columns [col0, col0 + cols) of one block of k, in panels; `offset` moves in the source.
+void pack_right(const Blocking& blocking, int part, const void* source, const Point& origin,
+                std::int64_t col0, std::int64_t cols, std::int64_t k_block, void* dest,
+                std::int64_t panel_step);
+
+/// The finished tile (engine's rows x columns) goes to the sink, or rounded into c.
+struct TilePlace {
+  std::int64_t batch, row0, rows, col0, cols;
+};
+void finish_tile(const Blocking& blocking, const TilePlace& place, const float* tile, float* turned,
+                 void* c, TileSink sink, const void* context);
+
+/// The problem with its summed axes in the order in which they are summed.
+Problem with_k_ordered(Problem problem);
+
+const Kernels& kernels_of(Isa isa);
+
+}  // namespace plait::cpu

@@ -1,0 +1,74 @@
+// Which instruction sets this machine and its system offer, and the kernels of each.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "backends/cpu/contract/blocking.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace plait::cpu {
+namespace {
+
+constexpr std::string_view kIsaNames[] = {"portable", "avx2", "avx512", "amx"};
+
+#if defined(__x86_64__)
+/// AMX needs the processor's tiles and bf16 products, and the system's leave to use them.
+bool amx_granted() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  const bool has_bf16 = ((d >> 22) & 1) != 0, has_tiles = ((d >> 24) & 1) != 0;
+  if (!has_bf16 || !has_tiles) return false;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+Isa machine_isa() {
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && ((c >> 29) & 1) != 0;
+  if (!avx2 || !f16c) return Isa::kPortable;
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (!avx512) return Isa::kAvx2;
+  return amx_granted() ? Isa::kAmx : Isa::kAvx512;
+}
+#else
+Isa machine_isa() { return Isa::kPortable; }
+#endif
+
+}  // namespace
+
+std::string_view name_of(Isa isa) { return kIsaNames[static_cast<int>(isa)]; }
+
+Isa detect_isa() {
+  static const Isa machine = machine_isa();
+  const char* wanted = std::getenv("PLAIT_CPU_ISA");
+  if (wanted == nullptr || *wanted == '\0') return machine;
+  for (int i = 0; i < 4; ++i) {
+    if (kIsaNames[i] == wanted) return std::min(machine, static_cast<Isa>(i));
+  }
+  fail("PLAIT_CPU_ISA is \"", wanted, "\"; it may be portable, avx2, avx512 or amx");
+}
+
+const Kernels& kernels_of(Isa isa) {
+  switch (isa) {
+#if defined(__x86_64__)
+    case Isa::kAmx:
+      return amx_kernels();
+    case Isa::kAvx512:
+      return avx512_kernels();
+    case Isa::kAvx2:
+      return avx2_kernels();
+#endif
+    default:
+      return portable_kernels();
+  }
+}
+
+}  // namespace plait::cpu

@@ -1,0 +1,95 @@
+// What an instruction set offers the contraction engine: tiles of products, and moving operands
+// into the order the tiles read. Plain data and function pointers only, since the files behind it
+// are compiled for one instruction set each and must not share inline code with the others.
+#pragma once
+
+#include <cstdint>
+
+namespace plait::cpu {
+
+/// Where one index of the slow side lies: elements from the origin, and image coordinates.
+struct Point {
+  std::int64_t offset;
+  std::int32_t h, w;
+};
+
+/// A stretch of the fast side: `count` elements a fixed step apart, the first at `offset`.
+struct Segment {
+  std::int64_t offset;
+  std::int64_t dest;  // of the first, in the gathered block
+  std::int32_t count;
+  std::int32_t phase;  // steps already taken of the `every` after which the coordinates move
+  std::int32_t h, w;   // coordinates of the first
+  std::int32_t last_h, last_w;  // and of the last
+};
+
+/// dest[point * ld + segment.dest + i] = convert(source[point.offset + segment.offset + i * step]),
+/// or 0 where the image coordinates are outside.
+struct GatherArgs {
+  const Point* points;
+  std::int64_t point_count;
+  const Segment* segments;
+  std::int64_t segment_count;
+  std::int64_t step;         // elements between neighbours of a segment
+  std::int32_t every, h, w;  // coordinates move by (h, w) each `every` steps
+  bool guarded;
+  std::int64_t height, width;
+  const void* source;
+  void* dest;
+  std::int64_t ld;
+};
+
+/// What a gather does to an element. The halves of an f16 are two bf16 whose sum it is.
+enum class Convert { kF32, kBf16ToF32, kF16ToF32, kBf16, kF16High, kF16Low };
+inline constexpr int kConverts = 6;
+
+/// c[rows, cols] (+)= a[rows, k] * b[cols, k], where b lies in panels: [cols / nr][k][nr], or in
+/// pairs [cols / nr][k / 2][nr][2] of 16-bit elements, and the last panel is filled with zeros.
+struct BlockArgs {
+  std::int64_t rows, cols, k;
+  const void* a;
+  std::int64_t row_step, k_step;  // of a, elements
+  const void* b;
+  std::int64_t panel_step;  // elements from one panel to the next
+  float* c;
+  std::int64_t ldc;
+  bool add;
+  bool padded;  // c may be written up to the end of the last panel
+};
+
+struct TileShape {
+  int mr, nr;
+  void (*block)(const BlockArgs&);
+};
+
+/// Rounds one row of a finished tile to the dtype: dest[i * step] = tile[i].
+using StoreRow = void (*)(const float* tile, std::int64_t count, void* dest, std::int64_t step);
+using Gather = void (*)(const GatherArgs&);
+
+struct Kernels {
+  const TileShape* shapes;
+  int shape_count;
+  bool pairs;  // operands stay 16 bits wide, b in pairs along k; k is a multiple of kPairDepth
+  Gather gather[kConverts];
+  StoreRow store_f32, store_bf16, store_f16;
+  /// dest[col * dest_ld + row] = source[row * ld + col] of 32-bit elements, and zeros for the rows
+  /// from `rows` to `fill`.
+  void (*transpose32)(const void* source, std::int64_t ld, std::int64_t rows, std::int64_t cols,
+                      void* dest, std::int64_t dest_ld, std::int64_t fill);
+  /// dest[row * ld + col] = source[col * rows_ld + row] of 16-bit elements.
+  void (*transpose16)(const void* source, std::int64_t rows_ld, std::int64_t rows,
+                      std::int64_t cols, void* dest, std::int64_t ld);
+  /// dest[k / 2][col][k % 2] = source[k][col] of 16-bit elements, nr columns.
+  void (*weave16)(const void* source, std::int64_t k, std::int64_t nr, void* dest);
+  void (*begin)();  // round every task
+  void (*end)();
+};
+
+inline constexpr std::int64_t kPairDepth = 32;
+
+const Kernels& portable_kernels();
+const Kernels& avx2_kernels();
+const Kernels& avx512_kernels();
+const Kernels& amx_kernels();
+
+}  // namespace plait::cpu

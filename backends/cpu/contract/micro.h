@@ -1,0 +1,119 @@
+// The tile of products in registers, for any vector type V: MR rows by NV vectors of columns. Rows
+// of a are read by broadcast with any two steps, b from a panel of NR columns per step of k.
+#pragma once
+
+#include <utility>
+
+#include "backends/cpu/contract/kernels.h"
+
+namespace plait::cpu {
+namespace {
+
+/// f(0), f(1), .. f(N - 1), written out: only then do the accumulators stay in registers.
+template <int N, class F>
+[[gnu::always_inline]] inline void each(F&& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<int, I>{}), ...);
+  }
+  (std::make_integer_sequence<int, N>{});
+}
+
+template <class V, int MR, int NV, int NR>
+void micro(std::int64_t k, const float* a, std::int64_t row_step, std::int64_t k_step,
+           const float* b, float* c, std::int64_t ldc, bool add) {
+  using Reg = typename V::Reg;
+  constexpr int kGroup = 3;  // rows per pointer: the others are its multiples of one step away
+  constexpr int kPointers = (MR + kGroup - 1) / kGroup;
+  Reg acc[MR][NV];
+  each<MR * NV>([&](auto i) __attribute__((always_inline)) { acc[i / NV][i % NV] = V::zero(); });
+  const float* rows[kPointers];
+  each<kPointers>([&](auto p)
+                      __attribute__((always_inline)) { rows[p] = a + p * kGroup * row_step; });
+  for (; k > 0; --k) {
+    Reg column[NV];
+    each<NV>([&](auto j)
+                 __attribute__((always_inline)) { column[j] = V::load(b + j * V::kLanes); });
+    each<MR>([&](auto r) __attribute__((always_inline)) {
+      const Reg value = V::broadcast(rows[r / kGroup] + (r % kGroup) * row_step);
+      each<NV>([&](auto j) __attribute__((always_inline)) {
+        acc[r][j] = V::fma(value, column[j], acc[r][j]);
+      });
+    });
+    each<kPointers>([&](auto p) __attribute__((always_inline)) { rows[p] += k_step; });
+    b += NR;
+  }
+  if (add) {
+    each<MR * NV>([&](auto i) __attribute__((always_inline)) {
+      constexpr int r = i / NV, j = i % NV;
+      acc[r][j] = V::add(V::load(c + r * ldc + j * V::kLanes), acc[r][j]);
+    });
+  }
+  each<MR * NV>([&](auto i) __attribute__((always_inline)) {
+    V::store(c + (i / NV) * ldc + (i % NV) * V::kLanes, acc[i / NV][i % NV]);
+  });
+}
+
+using Micro = void (*)(std::int64_t k, const float* a, std::int64_t row_step, std::int64_t k_step,
+                       const float* b, float* c, std::int64_t ldc, bool add);
+
+/// Every height up to MR and every width up to NV, so that no edge falls back to a slow loop.
+template <class V, int MR, int NV>
+struct MicroTable {
+  Micro of[MR][NV];
+  template <int R, int J>
+  constexpr void fill() {
+    of[R - 1][J - 1] = &micro<V, R, J, NV * V::kLanes>;
+    if constexpr (J > 1) {
+      fill<R, J - 1>();
+    } else if constexpr (R > 1) {
+      fill<R - 1, NV>();
+    }
+  }
+  constexpr MicroTable() : of{} { fill<MR, NV>(); }
+};
+
+/// The part of a block that one call of the micro-kernel makes.
+template <class V, int MR, int NV>
+[[gnu::always_inline]] inline void tile(const BlockArgs& args, std::int64_t row, int height,
+                                        std::int64_t col) {
+  static constexpr MicroTable<V, MR, NV> table{};
+  constexpr int kNr = NV * V::kLanes;
+  const std::int64_t width = args.cols - col < kNr ? args.cols - col : kNr;
+  const int vectors = static_cast<int>((width + V::kLanes - 1) / V::kLanes);
+  const Micro kernel = table.of[height - 1][vectors - 1];
+  const float* a = static_cast<const float*>(args.a) + row * args.row_step;
+  const float* b = static_cast<const float*>(args.b) + col / kNr * args.panel_step;
+  float* c = args.c + row * args.ldc + col;
+  if (args.padded || width == vectors * V::kLanes) {
+    kernel(args.k, a, args.row_step, args.k_step, b, c, args.ldc, args.add);
+    return;
+  }
+  float edge[MR * kNr];
+  kernel(args.k, a, args.row_step, args.k_step, b, edge, kNr, false);
+  for (int r = 0; r < height; ++r) {
+    for (std::int64_t j = 0; j < width; ++j) {
+      float& to = c[r * args.ldc + j];
+      to = args.add ? to + edge[r * kNr + j] : edge[r * kNr + j];
+    }
+  }
+}
+
+/// One block: the rows of a in equal parts of at most MR, by the panels of b. A few panels stay in
+/// the nearest cache while the rows stream past; otherwise the rows pass each panel in turn.
+template <class V, int MR, int NV>
+void block(const BlockArgs& args) {
+  constexpr int kNr = NV * V::kLanes;
+  const std::int64_t parts = (args.rows + MR - 1) / MR;
+  const std::int64_t panels = (args.cols + kNr - 1) / kNr;
+  const bool rows_outside = panels <= 2;
+  for (std::int64_t i = 0; i < parts * panels; ++i) {
+    const std::int64_t part = rows_outside ? i / panels : i % parts;
+    const std::int64_t panel = rows_outside ? i % panels : i / parts;
+    const std::int64_t row = part * args.rows / parts;
+    const int height = static_cast<int>((part + 1) * args.rows / parts - row);
+    tile<V, MR, NV>(args, row, height, panel * kNr);
+  }
+}
+
+}  // namespace
+}  // namespace plait::cpu

@@ -1,0 +1,177 @@
+// Moving the operands of a block into the order the kernels read.
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/contract/blocking.h"
+
+namespace plait::cpu {
+namespace {
+
+constexpr std::int64_t kPoints = 128, kFast = 512;  // of one call of a gather: on the stack
+constexpr std::int64_t kPanels = 8;
+constexpr std::int64_t kChunk = 64;   // of k, when a panel is turned
+constexpr std::int64_t kWidest = 64;  // panel
+
+/// A part of one operand: indices [index0, ..) by [k0, ..), moved by origin.
+struct Part {
+  const Side& side;
+  const void* source;
+  Point origin;
+  std::int64_t index0, indices, k0, ks;
+};
+
+/// dest[slow * ld + fast], or panels of the fast side with panel > 0; slow is k unless the operand
+/// is read along k.
+void gather_part(const Blocking& b, Convert convert, const Part& part, void* dest, std::int64_t ld,
+                 std::int64_t panel, std::int64_t panel_step) {
+  const Side& side = part.side;
+  const Walk& slow = side.along_k ? side.index : side.k;
+  const Walk& fast = side.along_k ? side.k : side.index;
+  const std::int64_t slow0 = side.along_k ? part.index0 : part.k0;
+  const std::int64_t slows = side.along_k ? part.indices : part.ks;
+  const std::int64_t fast0 = side.along_k ? part.k0 : part.index0;
+  const std::int64_t fasts = side.along_k ? part.ks : part.indices;
+  // Few panels at a time: they lie a power of two apart and would push each other out.
+  const std::int64_t width = panel > 0 ? kPanels * panel : kFast;
+  Point at[kPoints];
+  Segment runs[kFast];
+  GatherArgs args{};
+  args.points = at;
+  args.segments = runs;
+  args.step = fast.inner().step;
+  args.every = fast.inner().every;
+  args.h = fast.inner().h;
+  args.w = fast.inner().w;
+  args.guarded = side.guarded;
+  args.height = side.height;
+  args.width = side.width;
+  args.source = part.source;
+  args.ld = ld;
+  std::byte* bytes = static_cast<std::byte*>(dest);
+  for (std::int64_t f = 0; f < fasts; f += width) {
+    args.segment_count =
+        segments(fast, fast0 + f, std::min(width, fasts - f), panel, panel_step, runs);
+    const std::int64_t start = panel > 0 ? f / panel * panel_step : f;
+    for (std::int64_t s = 0; s < slows; s += kPoints) {
+      args.point_count = std::min(kPoints, slows - s);
+      points(slow, slow0 + s, args.point_count, part.origin, at);
+      args.dest = bytes + (s * ld + start) * b.element_bytes;
+      b.kernels->gather[static_cast<int>(convert)](args);
+    }
+  }
+}
+
+/// One panel read along k: rows of a chunk of k, turned.
+void turn_panel(const Blocking& b, Convert convert, const Part& part, void* dest) {
+  alignas(64) std::byte rows[kWidest * kChunk * 4];
+  const std::int64_t nr = b.shape->nr, lanes = b.kernels->pairs ? 2 : 1;
+  const bool plain = convert == Convert::kF32 && !part.side.guarded && part.side.index.single() &&
+                     part.side.k.single() && part.side.k.inner().step == 1;
+  if (plain) {
+    const std::int64_t ld = part.side.index.inner().step;
+    const float* source =
+        static_cast<const float*>(part.source) + part.origin.offset + part.index0 * ld + part.k0;
+    b.kernels->transpose32(source, ld, part.indices, part.ks, dest, nr, nr);
+    return;
+  }
+  for (std::int64_t k = 0; k < part.ks; k += kChunk) {
+    Part chunk = part;
+    chunk.k0 = part.k0 + k;
+    chunk.ks = std::min(kChunk, part.ks - k);
+    std::int64_t depth = chunk.ks;
+    if (b.kernels->pairs) {
+      depth = (depth + kPairDepth - 1) / kPairDepth * kPairDepth;
+      std::memset(rows, 0, sizeof rows);
+    }
+    gather_part(b, convert, chunk, rows, kChunk, 0, 0);
+    b.kernels->transpose32(rows, kChunk / lanes, part.indices, depth / lanes,
+                           static_cast<std::byte*>(dest) + k * nr * b.element_bytes, nr, nr);
+  }
+}
+
+/// One panel of 16-bit elements read along the columns: rows of k, woven in pairs.
+void weave_panel(const Blocking& b, Convert convert, const Part& part, void* dest) {
+  std::uint16_t rows[kWidest * kChunk];
+  const std::int64_t nr = b.shape->nr;
+  for (std::int64_t k = 0; k < part.ks; k += kChunk) {
+    Part chunk = part;
+    chunk.k0 = part.k0 + k;
+    chunk.ks = std::min(kChunk, part.ks - k);
+    const std::int64_t depth = (chunk.ks + kPairDepth - 1) / kPairDepth * kPairDepth;
+    if (chunk.ks < depth || part.indices < nr) std::memset(rows, 0, sizeof rows);
+    gather_part(b, convert, chunk, rows, nr, 0, 0);
+    b.kernels->weave16(rows, depth, nr, static_cast<std::uint16_t*>(dest) + k * nr);
+  }
+}
+
+/// Rows of the left operand read along the rows: a chunk of k at a time, turned.
+void turn_rows(const Blocking& b, Convert convert, const Part& part, std::byte* dest,
+               std::byte* spare) {
+  for (std::int64_t k = 0; k < part.ks; k += b.spare_depth) {
+    Part chunk = part;
+    chunk.k0 = part.k0 + k;
+    chunk.ks = std::min(b.spare_depth, part.ks - k);
+    gather_part(b, convert, chunk, spare, b.spare_ld, 0, 0);
+    std::byte* to = dest + k * b.element_bytes;
+    if (b.kernels->pairs) {
+      b.kernels->transpose16(spare, b.spare_ld, part.indices, chunk.ks, to, b.left_ld);
+    } else {
+      b.kernels->transpose32(spare, b.spare_ld, chunk.ks, part.indices, to, b.left_ld, chunk.ks);
+    }
+  }
+}
+
+}  // namespace
+
+Convert convert_of(const Blocking& b, int part) {
+  if (b.dtype == DType::f32) return Convert::kF32;
+  if (b.dtype == DType::bf16) return b.kernels->pairs ? Convert::kBf16 : Convert::kBf16ToF32;
+  if (!b.kernels->pairs) return Convert::kF16ToF32;
+  return part == 0 ? Convert::kF16High : Convert::kF16Low;
+}
+
+void gather_left(const Blocking& b, const void* source, std::int64_t batch, std::int64_t row0,
+                 std::int64_t rows, std::int64_t k_block, std::byte* scratch) {
+  Point origin;
+  points(b.left.batch, batch, 1, b.left.origin, &origin);
+  const Part part{b.left, source, origin, row0, rows, k_block * b.kc, b.k_size(k_block)};
+  for (int i = 0; i < b.parts; ++i) {
+    std::byte* dest = scratch + i * b.left_part_bytes;
+    if (b.left.along_k) {
+      gather_part(b, convert_of(b, i), part, dest, b.left_ld, 0, 0);
+    } else {
+      turn_rows(b, convert_of(b, i), part, dest, scratch + b.spare_at);
+    }
+    const std::int64_t beyond = b.k_padded(k_block) - part.ks;
+    for (std::int64_t r = 0; beyond > 0 && r < rows; ++r) {
+      std::memset(dest + (r * b.left_ld + part.ks) * 2, 0, static_cast<std::size_t>(beyond) * 2);
+    }
+  }
+}
+
+void pack_right(const Blocking& b, int index, const void* source, const Point& origin,
+                std::int64_t col0, std::int64_t cols, std::int64_t k_block, void* dest,
+                std::int64_t panel_step) {
+  const Convert convert = convert_of(b, index);
+  const std::int64_t nr = b.shape->nr, k0 = k_block * b.kc, ks = b.k_size(k_block);
+  std::byte* bytes = static_cast<std::byte*>(dest);
+  if (!b.right.along_k && !b.kernels->pairs) {
+    const std::int64_t last = (cols - 1) / nr;
+    if (cols % nr != 0) {
+      std::memset(bytes + last * panel_step * 4, 0, static_cast<std::size_t>(nr * ks) * 4);
+    }
+    gather_part(b, convert, {b.right, source, origin, col0, cols, k0, ks}, dest, nr, nr,
+                panel_step);
+    return;
+  }
+  for (std::int64_t col = 0; col < cols; col += nr, bytes += panel_step * b.element_bytes) {
+    const Part part{b.right, source, origin, col0 + col, std::min(nr, cols - col), k0, ks};
+    if (b.right.along_k) {
+      turn_panel(b, convert, part, bytes);
+    } else {
+      weave_panel(b, convert, part, bytes);
+    }
+  }
+}
+
+}  // namespace plait::cpu

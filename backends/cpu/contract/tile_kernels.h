@@ -1,0 +1,101 @@
+// The table of kernels on tile registers: 32 x 32 of the result in four tiles, operands of 16 bits.
+// An f16 operand is split into two bf16 whose sum it is; the engine multiplies every pair of parts.
+#pragma once
+
+#include "backends/cpu/contract/gather.h"
+#include "backends/cpu/contract/reorder.h"
+#include "backends/cpu/contract/tiles.h"
+
+namespace plait::cpu {
+namespace {
+
+/// 16 or 32 rows and columns: tiles 1 and 3 are the right ones, 2 and 3 the lower ones.
+template <class Tiles, bool kRight, bool kLower>
+void tile_product(const BlockArgs& args, const std::uint16_t* a, const std::uint16_t* b, float* c) {
+  constexpr std::int64_t kHalf = 16;
+  constexpr std::int64_t b_row = 2 * kHalf * 2 * 2;  // bytes of 32 columns in pairs
+  const std::int64_t a_row = args.row_step * 2, c_row = args.ldc * 4;
+  float* lower = c + kHalf * args.ldc;
+  if (args.add) {
+    Tiles::template load<0>(c, c_row);
+    if constexpr (kRight) Tiles::template load<1>(c + kHalf, c_row);
+    if constexpr (kLower) Tiles::template load<2>(lower, c_row);
+    if constexpr (kRight && kLower) Tiles::template load<3>(lower + kHalf, c_row);
+  } else {
+    Tiles::template zero<0>();
+    Tiles::template zero<1>();
+    Tiles::template zero<2>();
+    Tiles::template zero<3>();
+  }
+  for (std::int64_t k = 0; k < args.k; k += kPairDepth) {
+    Tiles::template load<6>(b + k * 2 * kHalf, b_row);
+    Tiles::template load<4>(a + k, a_row);
+    Tiles::template multiply<0>();
+    if constexpr (kRight) {
+      Tiles::template load<7>(b + k * 2 * kHalf + 2 * kHalf, b_row);
+      Tiles::template multiply<1>();
+    }
+    if constexpr (kLower) {
+      Tiles::template load<5>(a + kHalf * args.row_step + k, a_row);
+      Tiles::template multiply<2>();
+    }
+    if constexpr (kRight && kLower) Tiles::template multiply<3>();
+  }
+  Tiles::template store<0>(c, c_row);
+  if constexpr (kRight) Tiles::template store<1>(c + kHalf, c_row);
+  if constexpr (kLower) Tiles::template store<2>(lower, c_row);
+  if constexpr (kRight && kLower) Tiles::template store<3>(lower + kHalf, c_row);
+}
+
+/// Rows by 32 outside, panels of b inside: the rows' part of a stays in the nearest cache. C is
+/// always padded here, since 16-bit results never go to C directly.
+template <class Tiles>
+void tile_block(const BlockArgs& args) {
+  constexpr std::int64_t kHalf = 16, kFull = 32;
+  int configured = 0;
+  for (std::int64_t row = 0; row < args.rows; row += kFull) {
+    const std::int64_t left = args.rows - row;
+    const int height = static_cast<int>(left < kFull ? left : kFull);
+    if (height != configured) {
+      Tiles::configure(height < kHalf ? height : kHalf, height > kHalf ? height - kHalf : 0);
+      configured = height;
+    }
+    const std::uint16_t* a = static_cast<const std::uint16_t*>(args.a) + row * args.row_step;
+    const std::uint16_t* b = static_cast<const std::uint16_t*>(args.b);
+    for (std::int64_t col = 0; col < args.cols; col += kFull, b += args.panel_step) {
+      float* c = args.c + row * args.ldc + col;
+      const bool right = args.cols - col > kHalf, lower = height > kHalf;
+      if (right && lower) {
+        tile_product<Tiles, true, true>(args, a, b, c);
+      } else if (right) {
+        tile_product<Tiles, true, false>(args, a, b, c);
+      } else if (lower) {
+        tile_product<Tiles, false, true>(args, a, b, c);
+      } else {
+        tile_product<Tiles, false, false>(args, a, b, c);
+      }
+    }
+  }
+}
+
+inline void begin_tiles() {}
+
+template <class V, class Tiles>
+constexpr Kernels tile_kernels(const TileShape* shapes, int count) {
+  return {.shapes = shapes,
+          .shape_count = count,
+          .pairs = true,
+          .gather = {nullptr, nullptr, nullptr, &gather<CopyBf16>, &gather<SplitF16<V, false>>,
+                     &gather<SplitF16<V, true>>},
+          .store_f32 = nullptr,
+          .store_bf16 = &store_row_half<V, &V::narrow_bf16>,
+          .store_f16 = &store_row_half<V, &V::narrow_f16>,
+          .transpose32 = &transpose32,
+          .transpose16 = &transpose16,
+          .weave16 = &weave16,
+          .begin = &begin_tiles,
+          .end = &Tiles::release};
+}
+
+}  // namespace
+}  // namespace plait::cpu

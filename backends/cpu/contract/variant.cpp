@@ -1,0 +1,218 @@
+// The ways to compute a contraction, which of them fits, and which should be fastest: a count of
+// cycles from sizes, widths and what must be copied. Measuring may overrule it.
+#include <algorithm>
+#include <charconv>
+
+#include "backends/cpu/contract/blocking.h"
+
+namespace plait::cpu {
+namespace {
+
+constexpr Isa kIsas[] = {Isa::kAmx, Isa::kAvx512, Isa::kAvx2, Isa::kPortable};
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+/// `whole` in equal parts of at most `most`, each a multiple of `unit`.
+std::int64_t even_part(std::int64_t whole, std::int64_t most, std::int64_t unit) {
+  const std::int64_t parts = std::max<std::int64_t>(ceil_div(whole, most), 1);
+  return std::max(round_up(ceil_div(whole, parts), unit), unit);
+}
+
+std::int64_t extent_of(const std::vector<Axis>& axes) {
+  std::int64_t extent = 1;
+  for (const Axis& axis : axes) extent *= axis.extent;
+  return extent;
+}
+
+struct Sizes {
+  std::int64_t batch, rows, cols, depth;
+};
+
+Sizes sizes_of(const Problem& p, bool swapped) {
+  const std::int64_t m = extent_of(p.m), n = extent_of(p.n);
+  return {extent_of(p.batch), swapped ? n : m, swapped ? m : n, extent_of(p.k)};
+}
+
+/// What a task keeps in its own cache: the tile, and the blocks copied for it.
+std::int64_t cache_bytes(Isa isa) { return isa >= Isa::kAvx512 ? 1'200'000 : 320'000; }
+
+/// Operations that take about 50 microseconds.
+double least_work(Isa isa) {
+  return isa == Isa::kAmx ? 2e7 : isa == Isa::kAvx512 ? 6e6 : isa == Isa::kAvx2 ? 3e6 : 5e5;
+}
+
+/// Cycles of the products alone: narrow edges and low tiles cost more than their share.
+double product_cycles(const Sizes& s, const Variant& v, int lanes) {
+  const double vectors = static_cast<double>(ceil_div(s.cols, lanes));
+  const std::int64_t tiles = std::max<std::int64_t>(ceil_div(s.rows, v.mc), 1);
+  const std::int64_t parts = tiles * ceil_div(ceil_div(s.rows, tiles), v.mr);
+  const double height =
+      static_cast<double>(s.rows) / static_cast<double>(std::max<std::int64_t>(parts, 1));
+  const double width = std::min<double>(vectors, static_cast<double>(v.nr) / lanes);
+  const double step = std::max({height * width / 2, (height + width) / 2, width > 0 ? 4.0 : 0.0});
+  const double panels = width > 0 ? vectors / width : 0;
+  return step * panels * static_cast<double>(parts) * static_cast<double>(s.depth);
+}
+
+/// Guessed cycles per element that a gather moves.
+double gather_cycles(const Side& side, bool turned) {
+  const WalkAxis& run = (side.along_k ? side.k : side.index).inner();
+  const double per_run = side.guarded ? 8.0 : 4.0;
+  const double each = run.step == 1 ? 0.25 : 1.0;
+  return each + per_run / static_cast<double>(std::max<std::int64_t>(run.extent, 1)) +
+         (turned ? 0.5 : 0.0);
+}
+
+/// All cycles of one thread that does everything.
+double cycles(const Blocking& b, const Sizes& s, bool b_constant) {
+  const Variant& v = b.variant;
+  const bool pairs = b.kernels->pairs;
+  const int lanes = v.isa == Isa::kPortable ? 4 : v.isa == Isa::kAvx2 ? 8 : 16;
+  const double batch = static_cast<double>(s.batch), depth = static_cast<double>(s.depth);
+  const double rows = static_cast<double>(s.rows), cols = static_cast<double>(s.cols);
+  double products = product_cycles(s, v, lanes) * (v.isa == Isa::kPortable ? 2 : 1);
+  if (pairs) {
+    products = static_cast<double>(round_up(s.rows, 16) * round_up(s.cols, 16)) *
+               static_cast<double>(round_up(s.depth, kPairDepth)) / 400 * b.parts * b.parts;
+  }
+  const double row_tiles = static_cast<double>(b.row_tiles);
+  const double left_times = b.k_blocks > 1 || !b.ahead ? static_cast<double>(b.col_tiles) : 1;
+  const double left = b.in_place
+                          ? rows * depth * left_times * 0.05
+                          : rows * depth * left_times * gather_cycles(b.left, !b.left.along_k);
+  double right = cols * depth * gather_cycles(b.right, b.right.along_k);
+  if (b.ahead) {
+    right *= b_constant ? 0 : 2.0 * static_cast<double>(b.packed_matrices) / std::max(batch, 1.0);
+    right += cols * depth * row_tiles * 0.1;
+  } else {
+    right *= b.k_blocks > 1 || b.ahead ? row_tiles : 1;
+  }
+  const double store_each = b.direct         ? 0.2 * static_cast<double>(b.k_blocks)
+                            : b.store_turned ? 1.5
+                                             : 0.6;
+  return batch * (products + (left + right) * b.parts + rows * cols * store_each);
+}
+
+/// The time of 2 and of 8 threads, each measured by what the work could fill.
+double score(const Blocking& b, const Sizes& s, bool b_constant) {
+  const double all = cycles(b, s, b_constant);
+  const double work = 2.0 * static_cast<double>(s.batch) * static_cast<double>(s.rows) *
+                      static_cast<double>(s.cols) * static_cast<double>(s.depth);
+  double sum = 0;
+  for (const std::int64_t threads : {2, 8}) {
+    const double useful =
+        std::clamp(work / least_work(b.variant.isa), 1.0, static_cast<double>(threads));
+    const std::int64_t tasks = std::max<std::int64_t>(b.tasks, 1);
+    sum += static_cast<double>(ceil_div(tasks, threads)) / static_cast<double>(tasks) * useful;
+  }
+  return all * sum / 2;
+}
+
+struct Ranked {
+  Variant variant;
+  double score = 0;
+  bool accepted = false;
+};
+
+/// The best sizes of blocks for one tile shape.
+Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapped,
+                   bool b_constant) {
+  const Sizes s = sizes_of(p, swapped);
+  const bool pairs = isa == Isa::kAmx;
+  Variant v{.isa = isa, .mr = shape.mr, .nr = shape.nr, .swapped = swapped};
+  const std::int64_t most_k =
+      pairs ? 512 : std::clamp<std::int64_t>(6144 / shape.nr, 64, 256);  // a panel: half of L1
+  v.kc = s.depth <= most_k * 3 / 2 ? std::max<std::int64_t>(s.depth, 1)
+                                   : even_part(s.depth, most_k, pairs ? kPairDepth : 8);
+  Ranked best;
+  for (const std::int64_t row_most : {12, 24, 48, 96, 144, 240}) {
+    v.mc = even_part(s.rows, std::max<std::int64_t>(row_most, shape.mr), shape.mr);
+    for (const std::int64_t col_most : {16, 32, 64, 128, 192, 256, 512}) {
+      v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);
+      const Blocking b(p, v, kernels_of(isa));
+      const bool smallest = best.variant.mc == 0;
+      if (!smallest && b.scratch_bytes > cache_bytes(isa)) continue;
+      const double found = score(b, s, b_constant);
+      if (smallest || found < best.score) best = {v, found, accepts(p, v).yes};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Decision accepts(const Problem& problem, const Variant& variant) {
+  if (problem.dtype != DType::f32 && !is_half(problem.dtype)) {
+    return Decision::forbid(str("dtype ", problem.dtype, " is not f32, bf16 or f16"));
+  }
+  if (variant.isa == Isa::kAmx && problem.dtype == DType::f32) {
+    return Decision::forbid("amx multiplies bf16 and f16 only, the operands are f32");
+  }
+  if (variant.isa > detect_isa()) {
+    return Decision::forbid(str("this machine offers ", name_of(detect_isa())));
+  }
+  const Kernels& kernels = kernels_of(variant.isa);
+  for (int i = 0; i < kernels.shape_count; ++i) {
+    if (kernels.shapes[i].mr != variant.mr || kernels.shapes[i].nr != variant.nr) continue;
+    if (variant.kc >= 1 && variant.mc >= 1 && variant.nc >= 1) return Decision::allow();
+    return Decision::forbid("a block size is below 1");
+  }
+  return Decision::forbid(str(name_of(variant.isa), " has no ", variant.mr, "x", variant.nr));
+}
+
+std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant) {
+  std::vector<Ranked> all;
+  for (const Isa isa : kIsas) {
+    if (isa > best || (isa == Isa::kAmx && problem.dtype == DType::f32)) continue;
+    const Kernels& kernels = kernels_of(isa);
+    for (int i = 0; i < kernels.shape_count; ++i) {
+      for (const bool swapped : {false, true}) {
+        all.push_back(best_blocks(problem, isa, kernels.shapes[i], swapped, b_constant));
+      }
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Ranked& x, const Ranked& y) {
+    if (x.accepted != y.accepted) return x.accepted;
+    return x.score < y.score;
+  });
+  std::vector<Variant> result;
+  for (const Ranked& ranked : all) result.push_back(ranked.variant);
+  return result;
+}
+
+std::string to_text(const Variant& v) {
+  return str(name_of(v.isa), " ", v.mr, "x", v.nr, " kc", v.kc, " mc", v.mc, " nc", v.nc,
+             v.swapped ? " swapped" : "");
+}
+
+namespace {
+
+/// Takes `prefix` and a number off the front.
+template <class T>
+bool take(std::string_view& text, std::string_view prefix, T& number) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || number < 1) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+}  // namespace
+
+Variant variant_from_text(std::string_view text) {
+  for (const Isa isa : kIsas) {
+    std::string_view rest = text;
+    if (!rest.starts_with(name_of(isa))) continue;
+    rest.remove_prefix(name_of(isa).size());
+    Variant v{.isa = isa};
+    const bool whole = take(rest, " ", v.mr) && take(rest, "x", v.nr) && take(rest, " kc", v.kc) &&
+                       take(rest, " mc", v.mc) && take(rest, " nc", v.nc);
+    v.swapped = rest == " swapped";
+    if (whole && (rest.empty() || v.swapped)) return v;
+  }
+  fail("not a contraction variant: \"", text, "\"; expected e.g. \"avx2 6x16 kc256 mc96 nc512\"");
+}
+
+}  // namespace plait::cpu

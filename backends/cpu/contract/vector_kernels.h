@@ -1,0 +1,36 @@
+// The table of kernels for a vector type V that widens 16-bit operands to f32.
+#pragma once
+
+#include "backends/cpu/contract/gather.h"
+#include "backends/cpu/contract/micro.h"
+#include "backends/cpu/contract/reorder.h"
+
+namespace plait::cpu {
+namespace {
+
+inline void nothing() {}
+
+template <class V, int MR, int NV>
+constexpr TileShape shape_of() {
+  return {MR, NV * V::kLanes, &block<V, MR, NV>};
+}
+
+template <class V>
+constexpr Kernels vector_kernels(const TileShape* shapes, int count) {
+  return {.shapes = shapes,
+          .shape_count = count,
+          .pairs = false,
+          .gather = {&gather<CopyF32<V>>, &gather<WidenBf16<V>>, &gather<WidenF16<V>>, nullptr,
+                     nullptr, nullptr},
+          .store_f32 = &store_row_f32,
+          .store_bf16 = &store_row_half<V, &V::narrow_bf16>,
+          .store_f16 = &store_row_half<V, &V::narrow_f16>,
+          .transpose32 = &transpose32,
+          .transpose16 = &transpose16,
+          .weave16 = nullptr,
+          .begin = &nothing,
+          .end = &nothing};
+}
+
+}  // namespace
+}  // namespace plait::cpu

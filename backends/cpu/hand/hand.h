@@ -1,0 +1,41 @@
+// Hand kernels: the ops that are no loop nest (scans, scatters, random draws, argmax), written out
+// for the CPU. One table, looked up by op; a kernel is made for a node whose sizes are numbers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "ops/op.h"
+
+namespace plait::cpu {
+
+/// A node's kernel for fixed sizes. run() may be called for different tasks from several threads at
+/// once; it allocates nothing, and the tasks write disjoint parts of the outputs.
+class HandKernel {
+ public:
+  virtual ~HandKernel() = default;
+
+  /// By sizes only, never by thread count. 0 when there is nothing to write.
+  virtual std::int64_t tasks() const = 0;
+
+  /// Per thread, 64-byte aligned.
+  virtual std::int64_t scratch_bytes() const { return 0; }
+
+  /// inputs, outputs: row-major buffers in the node's order; null for an operand left out or an
+  /// output nobody reads. Outputs never alias inputs. Null, or a static text that names what is
+  /// wrong (an index out of range).
+  virtual const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
+                          void* scratch) const noexcept = 0;
+};
+
+struct HandEntry {
+  std::string_view op;
+  std::string_view id;  // the kernel id a step carries
+  std::unique_ptr<HandKernel> (*make)(const NodeView& node);
+};
+
+/// Null when the op has no hand kernel.
+const HandEntry* find_hand(std::string_view op);
+
+}  // namespace plait::cpu

@@ -1,0 +1,13 @@
+// The CPU as a target: C text, the contraction engine's variants, the table of hand kernels.
+#pragma once
+
+#include <memory>
+
+#include "backends/target.h"
+
+namespace plait {
+
+/// `threads` 0: $PLAIT_THREADS or the cpus this process may use.
+std::unique_ptr<Target> make_cpu_target(int threads = 0);
+
+}  // namespace plait

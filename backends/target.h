@@ -1,0 +1,134 @@
+// What a backend offers to planning, and what a program asks of it: calls as plain data (functions
+// by name, buffers by number, sizes over symbols), their code as text, and the choice of an
+// implementation with its reasons. No graph, no loop, no pointer lives past this seam.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "ir/graph.h"
+#include "loop/contraction.h"
+#include "loop/kernel.h"
+
+namespace plait {
+
+/// A generated function and the numbers a call of it needs.
+struct Function {
+  std::string name;               // made from its text
+  std::vector<Dim> parameters{};  // over the program's symbols
+};
+
+/// A generated loop kernel: rows in parallel, then the second stage of column reductions.
+struct LoopCall {
+  Function function;
+  std::vector<int> buffers;
+  std::vector<Dim> column_sizes{};  // elements of each column reduction's partial results
+  int kept = 0;                     // rows of scratch, each of kept_size elements
+  Dim kept_size = 0;
+  Dim rows = 1, finish_rows = 0;
+  Dim work = 0;  // scalar operations and elements moved, over all rows: how finely to cut
+};
+
+/// A contraction, or the phases of one, each with what follows it.
+struct ProductCall {
+  struct Part {
+    loop::Contraction contraction;
+    Function epilogue{};  // no name: the product is the result
+    std::vector<int> buffers{};
+    LoopCall generated{};   // with a name: runs as this loop kernel instead of the engine
+    std::string variant{};  // of the engine, in the backend's own words
+  };
+  int a = -1, b = -1, c = -1;  // buffers; c is -1 with an epilogue
+  bool b_constant = false;     // not changed by the program: packed once
+  std::vector<Part> parts;
+};
+
+/// A node that the backend has written out.
+struct HandCall {
+  std::string op;
+  ir::Attrs attrs;
+  std::vector<ir::Type> inputs, outputs;
+  std::vector<int> input_buffers;   // -1: left out
+  std::vector<int> output_buffers;  // -1: nobody reads it
+};
+
+using Call = std::variant<LoopCall, ProductCall, HandCall>;
+
+/// An implementation that was chosen, and those it was chosen over.
+struct Choice {
+  std::string kernel;                  // id: every step of a program carries one
+  std::string variant;                 // what the code needs to know to build it again
+  std::string why;                     // for the decision log
+  std::int64_t shared_bytes = 0;       // workspace of the step
+  std::int64_t thread_bytes = 0;       // workspace per thread
+  std::int64_t persistent_bytes = 0;   // packed weights, for as long as the program lives
+  bool generated = false;              // as loops
+};
+
+/// Printed code of one kernel, with the call that runs it.
+struct PrintedLoop {
+  LoopCall call;     // buffers are filled in by the caller
+  std::string text;  // of the function or functions
+};
+
+class Code;
+
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual std::string_view name() const = 0;
+  /// What the code depends on besides the program: instruction sets, compiler.
+  virtual std::string identity() const = 0;
+  virtual int threads() const = 0;
+  /// Whether it has a kernel for an op that is not loops.
+  virtual Decision has_hand(const std::string& op) const = 0;
+
+  /// `fixed`: sizes that are numbers stand in the text.
+  virtual PrintedLoop print(const loop::Kernel& kernel, bool fixed) const = 0;
+  virtual PrintedLoop print(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+                            bool fixed) const = 0;
+
+  /// `largest` binds every symbol to the end of its range. `measure`: time the candidates.
+  virtual Choice choose(const loop::Contraction& contraction, bool b_constant,
+                        const DimBindings& largest, bool measure) const = 0;
+  virtual Choice choose(const LoopCall& call, const DimBindings& largest) const = 0;
+  virtual Choice choose(const HandCall& call, const DimBindings& largest) const = 0;
+
+  /// Compiles the texts and binds the calls. `whole`: also one function that runs everything.
+  virtual std::unique_ptr<Code> load(const std::vector<std::vector<Call>>& steps,
+                                     const std::vector<std::string>& texts, bool whole) const = 0;
+};
+
+/// Where a program's buffers are.
+struct Memory {
+  std::vector<char*> buffers;   // by number
+  char* shared = nullptr;       // workspace of the step that runs
+  char* threads = nullptr;      // workspace of thread 0; thread i has it i * thread_bytes further
+  std::int64_t thread_bytes = 0;
+  char* persistent = nullptr;   // packed weights, one after the other
+};
+
+/// A program's code, loaded. One run at a time.
+class Code {
+ public:
+  virtual ~Code() = default;
+  /// Fixes sizes and addresses; may allocate. Weights are packed again at the next run.
+  virtual void bind(const DimBindings& sizes, const Memory& memory) = 0;
+  /// What is constant (see ProductCall) has changed: pack it again.
+  virtual void constants_changed() = 0;
+  /// Runs one step; allocates nothing. Null, or what went wrong.
+  virtual const char* run(std::size_t step) = 0;
+  /// Runs all steps as one function; false when there is none.
+  virtual bool run_whole(const char*& error) = 0;
+  virtual bool has_whole() const = 0;
+  /// How the kernels came: compiled now or found.
+  virtual double build_seconds() const = 0;
+  virtual int built_from_cache() const = 0;
+  virtual int units() const = 0;
+};
+
+}  // namespace plait

@@ -1,0 +1,84 @@
+// The body of a kernel as C text: statements by stage and level. Used for loop kernels, epilogues on
+// tiles and epilogues inside a generated contraction.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/scalar_c.h"
+#include "loop/kernel.h"
+
+namespace plait::codegen {
+
+/// Lines with indentation.
+class Lines {
+ public:
+  void add(const std::string& line) { text_ += std::string(depth_ * 2, ' ') + line + "\n"; }
+  void open(const std::string& line) {
+    add(line + " {");
+    ++depth_;
+  }
+  void close() {
+    --depth_;
+    add("}");
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  std::size_t depth_ = 1;
+};
+
+class Body {
+ public:
+  /// `first_buffer` is the number of the kernel's buffer 0 among the function's pointers.
+  Body(const loop::Kernel& kernel, Parameters& parameters, int first_buffer)
+      : k_(kernel), n_(parameters), first_(first_buffer) {}
+
+  /// Pointers and values of the call.
+  void prologue(Lines& out);
+  /// One row: its stages. Row indices are in scope. `inner_begin` and `inner_end` bound the inner
+  /// loop of a kernel with one inner index; empty: all of it. `tile` is the text of the tile's
+  /// element at the inner index.
+  void row(Lines& out, const std::string& inner_begin, const std::string& inner_end,
+           const std::string& tile);
+  /// Behind all rows.
+  void epilogue(Lines& out);
+  /// Second function of column reductions: from partial results to the stores.
+  void finish(Lines& out);
+
+  int kept_count() const { return kept_; }
+  std::vector<Dim> column_sizes() const;
+  Dim inner_size() const;
+  bool may_fail() const { return may_fail_; }
+
+ private:
+  void count();
+  void let(Lines& out, int i, const std::string& tile);
+  void stores(Lines& out, int stage, loop::Level level);
+  void inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
+                  const std::string& tile);
+  void pointers(Lines& out, int stage);
+  Piece operand(const loop::Let& let, const loop::KernelOperand& o, const std::string& key,
+                const std::string& tile);
+  std::string element(const loop::KernelLoad& load, loop::Level level, const std::string& key);
+  std::string guard_text(const std::vector<loop::Guard>& guards);
+  std::string value(int i) const;
+  loop::Level store_level(const loop::KernelStore& s) const;
+  bool is_column_store(const loop::KernelStore& s) const;
+  std::string inner_number() const;
+  bool has_inner(int stage) const;
+  Piece body_of(Lines& out, int i, const std::string& tile);
+
+  const loop::Kernel& k_;
+  Parameters& n_;
+  int first_;
+  int kept_ = 0;
+  std::vector<int> kept_of_;    // per let: its row of scratch, or -1
+  std::vector<int> column_of_;  // per let: its column, or -1
+  std::vector<std::string> extents_;  // text of each inner index's extent
+  bool may_fail_ = false;
+  bool counted_ = false;
+};
+
+}  // namespace plait::codegen

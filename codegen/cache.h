@@ -1,0 +1,70 @@
+// Files that can always be made again, kept by content: compiled kernels, plans, measured choices.
+// An entry is whole or it is not there: written beside, synced, renamed, checked when read. Any
+// number of processes may share the folder, and any of them may be killed at any moment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plait::codegen {
+
+/// $PLAIT_CACHE, else $XDG_CACHE_HOME/plait, else ~/.cache/plait; absolute. It need not exist yet.
+/// RunError that says what to set when none of them is known.
+std::string cache_folder();
+
+namespace cache {
+
+/// The bytes stored under (kind, key); nothing when there are none or they are damaged. `kind` is a
+/// word that becomes part of a file name: "plan", "choice". Never raises.
+[[nodiscard]] std::optional<std::string> load(const std::string& kind, std::uint64_t key);
+
+/// False when they could not be kept (no folder, full disk, read-only): the caller goes on without.
+bool store(const std::string& kind, std::uint64_t key, std::string_view bytes);
+
+/// 128 bits of content as 32 hexadecimal digits. Parts are told apart: {"ab","c"} is not
+/// {"a","bc"}.
+std::string content_name(const std::vector<std::string_view>& parts);
+
+/// Appends to the bytes of a file what proves that it is whole and is the entry `name`.
+std::string sealed(std::string_view bytes, std::string_view name);
+
+/// The length of the bytes before the seal; nothing unless the whole file is as it was sealed.
+[[nodiscard]] std::optional<std::size_t> whole(std::string_view file, std::string_view name);
+
+/// Reads <folder>/<name>, checks its seal, marks it as used now. Nothing when missing or damaged.
+[[nodiscard]] std::optional<std::string> read_entry(const std::string& folder,
+                                                    const std::string& name);
+
+/// Seals and writes <folder>/<name> atomically; 0 or the errno of what failed.
+[[nodiscard]] int write_entry(const std::string& folder, const std::string& name,
+                              std::string_view bytes);
+
+/// A folder of one's own below `parent`, for files that take part in a build; removed with
+/// everything in it at the end, or by a later sweep when this process dies first.
+class WorkFolder {
+ public:
+  /// Makes `parent` too. path() is empty when that failed, and error() says why (errno).
+  explicit WorkFolder(const std::string& parent);
+  ~WorkFolder();
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  const std::string& path() const { return path_; }
+  int error() const { return error_; }
+
+ private:
+  std::string path_;
+  int error_ = 0;
+  int lock_ = -1;  // held on the folder: a sweep leaves it alone
+};
+
+inline constexpr std::uint64_t kMaxBytes = 512ull << 20;
+
+/// Removes what dead processes left (temporaries older than ten minutes) and, above `max_bytes`,
+/// the least recently used entries. Never raises.
+void sweep(const std::string& folder, std::uint64_t max_bytes = kMaxBytes);
+
+}  // namespace cache
+}  // namespace plait::codegen

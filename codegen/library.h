@@ -1,0 +1,29 @@
+// A loaded shared object. Where it came from (cache, work folder, memory) is over once it is open.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace plait::codegen {
+
+/// A loaded shared object; closed when the last copy goes.
+class Library {
+ public:
+  /// Empty: symbol() is a Bug.
+  Library() = default;
+
+  /// Loads the file at `path`; where it cannot be mapped from there (a folder mounted noexec), a
+  /// copy in memory. RunError with the loader's reason when neither can be had.
+  static Library open(const std::string& path);
+
+  /// The address of a function or variable; a Bug when the library has no such name.
+  void* symbol(const std::string& name) const;
+
+  explicit operator bool() const { return loaded_ != nullptr; }
+
+ private:
+  struct Loaded;
+  std::shared_ptr<Loaded> loaded_;
+};
+
+}  // namespace plait::codegen

@@ -1,0 +1,279 @@
+// Kernels and contractions in C.
+#include "codegen/print_c.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "codegen/body_c.h"
+#include "codegen/prelude_text.h"
+
+namespace plait::codegen {
+namespace {
+
+constexpr const char* kLoopArguments =
+    "(char* const* p, const int64_t* n, int64_t begin, int64_t end, int64_t task, char* scratch, "
+    "int* bad)";
+constexpr const char* kFinishArguments =
+    "(char* const* p, const int64_t* n, int64_t begin, int64_t end, int64_t tasks)";
+constexpr const char* kTileArguments =
+    "(char* const* p, const int64_t* n, int64_t batch, int64_t m0, int64_t m1, int64_t n0, "
+    "int64_t n1, const float* tile, int64_t ld, int* bad)";
+
+/// The indices from their common number, the last running fastest.
+void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::string number,
+            Parameters& n) {
+  for (std::size_t i = indices.size(); i-- > 0;) {
+    const std::string name = index_name(indices[i].symbol);
+    if (i == 0) {
+      out.add(str("const int64_t ", name, " = ", number, ";"));
+      break;
+    }
+    const std::string extent = n.text(indices[i].extent);
+    out.add(str("const int64_t ", name, " = ", number, " % ", extent, ";"));
+    number = str("(", number, " / ", extent, ")");
+  }
+}
+
+std::string sizes_text(const Parameters& n) {
+  std::string text;
+  for (std::size_t i = 0; i < n.values().size(); ++i) {
+    text += str("  const int64_t n", i, " = n[", i, "];\n");
+  }
+  return text;
+}
+
+Dim product(const std::vector<loop::KernelIndex>& indices) {
+  Dim size = 1;
+  for (const loop::KernelIndex& x : indices) size = size * x.extent;
+  return size;
+}
+
+/// Names the function by what it does.
+void name_it(Printed& p, const std::string& stem, const std::string& body) {
+  char digits[20];
+  std::snprintf(digits, sizeof digits, "%016llx",
+                static_cast<unsigned long long>(fnv1a64(std::string_view(body))));
+  p.name = str("k_", stem, "_", digits);
+}
+
+/// The tile of a row of an epilogue, and the row's own indices.
+Printed print_epilogue(const loop::Kernel& k, bool fixed) {
+  Printed printed;
+  Parameters n(fixed);
+  Lines out;
+  Body body(k, n, 0);
+  body.prologue(out);
+  const std::vector<loop::KernelIndex> batch(k.rows.begin(), k.rows.begin() + k.batch_rows);
+  const std::vector<loop::KernelIndex> m(k.rows.begin() + k.batch_rows, k.rows.end());
+  decode(out, batch, "batch", n);
+  out.open("for (int64_t row = m0; row < m1; ++row)");
+  out.add("const float* const tile_ = tile + (row - m0) * ld - n0;");
+  decode(out, m, "row", n);
+  body.row(out, "n0", "n1", str("tile_[", index_name(k.inner[0].symbol), "]"));
+  out.close();
+  body.epilogue(out);
+  check(body.kept_count() == 0, "an epilogue keeps no rows");
+  const std::string text = sizes_text(n) + out.text();
+  name_it(printed, "epilogue", text);
+  printed.text = str("void ", printed.name, kTileArguments, " {\n", text, "}\n");
+  printed.parameters = n.values();
+  printed.rows = product(k.rows);
+  return printed;
+}
+
+}  // namespace
+
+std::string unit_header() {
+  std::string text(prelude_text());
+  text += "\n";
+  for (const auto& [type, suffix, low, high] :
+       {std::tuple{"float", 'f', "-__builtin_inff()", "__builtin_inff()"},
+        std::tuple{"double", 'd', "-__builtin_inf()", "__builtin_inf()"},
+        std::tuple{"int64_t", 'i', "INT64_MIN", "INT64_MAX"}}) {
+    text += str("#pragma omp declare reduction(pl_max_", suffix, " : ", type,
+                " : omp_out = pl_max_", suffix, "(omp_out, omp_in)) initializer(omp_priv = ", low,
+                ")\n#pragma omp declare reduction(pl_min_", suffix, " : ", type,
+                " : omp_out = pl_min_", suffix, "(omp_out, omp_in)) initializer(omp_priv = ", high,
+                ")\n");
+  }
+  return text;
+}
+
+Printed print_kernel(const loop::Kernel& k, bool fixed) {
+  if (k.epilogue) return print_epilogue(k, fixed);
+  Printed printed;
+  Parameters n(fixed);
+  Lines out;
+  Body body(k, n, 0);
+  body.prologue(out);
+  const std::string schedule = schedule_name(k);
+  const bool flat = k.rows.empty() && k.inner.size() == 1 && schedule == "pointwise";
+  if (flat) {
+    body.row(out, "begin", "end", "");
+  } else {
+    out.open("for (int64_t row = begin; row < end; ++row)");
+    decode(out, k.rows, "row", n);
+    body.row(out, "", "", "");
+    out.close();
+  }
+  body.epilogue(out);
+  printed.rows = flat ? k.inner[0].extent : product(k.rows);
+  printed.kept = body.kept_count();
+  printed.kept_size = body.inner_size();
+  printed.column_sizes = body.column_sizes();
+
+  std::string finish;
+  Lines last;
+  if (k.has_columns()) {
+    body.finish(last);
+    printed.finish_rows = 1;
+    for (const Dim& size : printed.column_sizes) printed.finish_rows = max(printed.finish_rows, size);
+    finish = sizes_text(n) + last.text();
+  }
+  const std::string text = sizes_text(n) + out.text();
+  name_it(printed, schedule, text + finish);
+  printed.text = str("void ", printed.name, kLoopArguments, " {\n", text, "}\n");
+  if (!finish.empty()) {
+    printed.text += str("void ", printed.name, "_finish", kFinishArguments, " {\n", finish, "}\n");
+  }
+  printed.parameters = n.values();
+  return printed;
+}
+
+namespace {
+
+/// A generated contraction on its way to text.
+class Contracting {
+ public:
+  Contracting(const loop::Contraction& c, const loop::Kernel* epilogue, bool fixed)
+      : c_(c), epilogue_(epilogue), n_(fixed) {}
+
+  Printed run() {
+    const DType t = c_.dtype;
+    const std::string memory = memory_type(t), type = register_type(t);
+    const int own = epilogue_ ? 2 : 3;
+    out_.add(str("const ", memory, "* const A = (const ", memory, "*)p[0] + ", n_.text(c_.a0), ";"));
+    out_.add(str("const ", memory, "* const B = (const ", memory, "*)p[1] + ", n_.text(c_.b0), ";"));
+    if (!epilogue_) out_.add(str(memory, "* const C = (", memory, "*)p[2] + ", n_.text(c_.c0), ";"));
+    const std::string columns = n_.text(c_.n[0].extent);
+    const bool small = c_.n[0].extent.is_const() && c_.n[0].extent.value() <= kMostColumns;
+    Body body(epilogue_ ? *epilogue_ : empty_, n_, own);
+    if (epilogue_) body.prologue(out_);
+    out_.open("for (int64_t row = begin; row < end; ++row)");
+    const std::string m = n_.text(extent_of(c_.m));
+    out_.add(str("const int64_t batch = row / ", m, ", mm = row % ", m, ";"));
+    walk("B", c_.batch, "batch");
+    walk("M", c_.m, "mm");
+    out_.open(str("for (int64_t n0 = 0; n0 < ", columns, "; n0 += ", kMostColumns, ")"));
+    const std::string most = str(kMostColumns);
+    out_.add(small ? str("enum { w = ", columns, " };")
+                   : str("const int64_t w = ", columns, " - n0 < ", most, " ? ", columns, " - n0 : ", most, ";"));
+    out_.add(str(type, " acc[", small ? columns : most, "];"));
+    out_.add(str("for (int64_t j = 0; j < w; ++j) acc[j] = 0;"));
+    sums(type);
+    if (epilogue_) {
+      std::vector<loop::KernelIndex> batch(epilogue_->rows.begin(),
+                                           epilogue_->rows.begin() + epilogue_->batch_rows);
+      std::vector<loop::KernelIndex> rows(epilogue_->rows.begin() + epilogue_->batch_rows,
+                                          epilogue_->rows.end());
+      decode(out_, batch, "batch", n_);
+      decode(out_, rows, "mm", n_);
+      body.row(out_, "n0", "n0 + w", str("acc[", index_name(epilogue_->inner[0].symbol), " - n0]"));
+    } else {
+      out_.add(str("for (int64_t j = 0; j < w; ++j) C[cB + cM + (n0 + j) * ", n_.text(c_.n[0].c), "] = ",
+                   stored_text(t, "acc[j]"), ";"));
+    }
+    out_.close();
+    out_.close();
+    if (epilogue_) body.epilogue(out_);
+    Printed printed;
+    const std::string text = sizes_text(n_) + out_.text();
+    name_it(printed, "product", text);
+    printed.text = str("void ", printed.name, kLoopArguments, " {\n", text, "}\n");
+    printed.parameters = n_.values();
+    printed.rows = extent_of(c_.batch) * extent_of(c_.m);
+    return printed;
+  }
+
+ private:
+  static constexpr std::int64_t kMostColumns = 256;
+
+  static Dim extent_of(const std::vector<loop::AxisOf<Dim>>& axes) {
+    Dim size = 1;
+    for (const auto& x : axes) size = size * x.extent;
+    return size;
+  }
+
+  /// Offsets a<name>, b<name>, c<name> and coordinates h<name>, w<name> of a flattened index.
+  void walk(const std::string& name, const std::vector<loop::AxisOf<Dim>>& axes,
+            std::string number) {
+    std::string sums[5];
+    for (std::size_t i = axes.size(); i-- > 0;) {
+      const std::string index = str("i", name, i);
+      const std::string extent = n_.text(axes[i].extent);
+      out_.add(i == 0 ? str("const int64_t ", index, " = ", number, ";")
+                      : str("const int64_t ", index, " = ", number, " % ", extent, ";"));
+      number = str("(", number, " / ", extent, ")");
+      add_terms(sums, axes[i], index);
+    }
+    emit(sums, name);
+  }
+
+  void add_terms(std::string* sums, const loop::AxisOf<Dim>& x, const std::string& index) {
+    const Dim* steps[] = {&x.a, &x.b, &x.c, &x.h, &x.w};
+    for (int s = 0; s < 5; ++s) {
+      if (!steps[s]->is(0)) sums[s] += str(" + ", index, " * ", n_.text(*steps[s]));
+    }
+  }
+
+  void emit(const std::string* sums, const std::string& name) {
+    constexpr const char* names[] = {"a", "b", "c", "h", "w"};
+    for (int s = 0; s < 5; ++s) {
+      if (s >= 3 && !c_.guarded) break;
+      out_.add(str("const int64_t ", names[s], name, " = 0", sums[s], ";"));
+    }
+  }
+
+  void sums(const std::string& type) {
+    std::string steps[5];
+    for (std::size_t i = 0; i < c_.k.size(); ++i) {
+      const std::string index = str("k", i);
+      out_.open(str("for (int64_t ", index, " = 0; ", index, " < ", n_.text(c_.k[i].extent), "; ++",
+                    index, ")"));
+      add_terms(steps, c_.k[i], index);
+    }
+    if (c_.k.empty()) out_.open("");
+    emit(steps, "K");
+    std::string a = loaded_text(c_.dtype, "A[aB + aM + aK]");
+    if (c_.guarded) {
+      out_.add(str("const int64_t h = hB + hM + hK + ", n_.text(c_.h0), ", w_ = wB + wM + wK + ",
+                   n_.text(c_.w0), ";"));
+      out_.add(str("if (h < 0 || h >= ", n_.text(c_.height), " || w_ < 0 || w_ >= ",
+                   n_.text(c_.width), ") continue;"));
+    }
+    out_.add(str("const ", type, " a = ", a, ";"));
+    out_.add("#pragma omp simd");
+    const std::string step = n_.text(c_.n[0].b);
+    out_.add(str("for (int64_t j = 0; j < w; ++j) acc[j] += a * ",
+                 loaded_text(c_.dtype, str("B[bB + bM + bK + (n0 + j) * ", step, "]")), ";"));
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, c_.k.size()); ++i) out_.close();
+  }
+
+  const loop::Contraction& c_;
+  const loop::Kernel* epilogue_;
+  loop::Kernel empty_;
+  Parameters n_;
+  Lines out_;
+};
+
+}  // namespace
+
+Printed print_contraction(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+                          bool fixed) {
+  return Contracting(contraction, epilogue, fixed).run();
+}
+
+}  // namespace plait::codegen

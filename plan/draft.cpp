@@ -1,0 +1,290 @@
+// Groups to steps: lowered, printed, implementations chosen.
+#include "plan/draft.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ops/table.h"
+
+namespace plait::plan {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+// Below this many scalar operations a whole program is one function on one thread.
+constexpr std::int64_t kWholeOperations = 300'000;
+constexpr std::size_t kWholeSteps = 96;
+// A kernel of fewer points is printed with its sizes: its loops are short.
+constexpr std::int64_t kFixedPoints = 4096;
+
+void add_once(std::vector<ir::ValueId>& list, ir::ValueId v) {
+  if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
+}
+
+std::vector<int> as_ints(const std::vector<ir::ValueId>& values) {
+  return {values.begin(), values.end()};
+}
+
+Dim points_of(const loop::Kernel& k) {
+  Dim points = 1;
+  for (const auto* list : {&k.rows, &k.inner}) {
+    for (const loop::KernelIndex& x : *list) points = points * x.extent;
+  }
+  return points;
+}
+
+int weight_of(const loop::Kernel& k) {
+  int weight = 0;
+  for (const loop::Let& let : k.lets) {
+    weight += 1 + static_cast<int>(let.operands.size());
+    for (const loop::Tape::Step& s : loop::flatten(let.body).steps) {
+      const bool costly = s.op >= loop::ScalarOp::kExp && s.op <= loop::ScalarOp::kErf;
+      weight += costly ? 8 : 1;
+    }
+  }
+  return std::max(1, weight / 4);
+}
+
+class Drafting {
+ public:
+  Drafting(const Sight& s, const Target& target, const Options& options,
+           const DimBindings& largest, DecisionLog& log)
+      : s_(s), target_(target), options_(options), largest_(largest), log_(log) {}
+
+  Draft run() {
+    draft_.whole = is_small();
+    for (const Group& g : s_.grouping.groups) {
+      DraftStep d;
+      describe_step(g, d);
+      switch (g.type) {
+        case Group::Type::kHand:
+          hand(g, d);
+          break;
+        case Group::Type::kContract:
+          product(g, d);
+          break;
+        case Group::Type::kLoop:
+          loops(g, d);
+          break;
+      }
+      account(g, d);
+      draft_.steps.push_back(std::move(d));
+    }
+    return std::move(draft_);
+  }
+
+ private:
+  ir::ValueId result(ir::NodeId n) const { return s_.graph.node(n).outputs[0]; }
+
+  bool is_small() const {
+    if (!largest_.empty() || s_.grouping.groups.size() > kWholeSteps) return false;
+    std::int64_t total = 0;
+    for (std::size_t n = 0; n < s_.graph.nodes.size(); ++n) {
+      const NodeFacts& f = s_.facts[n];
+      if (f.kind == Kind::kHand) return false;
+      if (f.kind == Kind::kConstant) continue;
+      total += point_count(f.nest).hi() * std::max(1, f.operations);
+      if (total > kWholeOperations) return false;
+    }
+    return true;
+  }
+
+  void describe_step(const Group& g, DraftStep& d) const {
+    for (ir::NodeId n : g.nodes) d.step.nodes.push_back(s_.graph.value(result(n)).name);
+    const ir::NodeId last = g.type == Group::Type::kLoop ? g.nodes.back() : g.nodes.front();
+    d.step.name = s_.graph.value(result(last)).name;
+    d.step.path = s_.graph.node(last).path;
+    d.step.kind = s_.graph.node(g.nodes.front()).op;
+  }
+
+  bool fixed(const loop::Kernel& k) const {
+    const Dim points = points_of(k);
+    return draft_.whole || (points.is_const() && points.value() <= kFixedPoints);
+  }
+
+  LoopCall printed(PrintedLoop p, const std::vector<ir::ValueId>& values, const Dim& work) {
+    draft_.texts.emplace(p.call.function.name, std::move(p.text));
+    p.call.buffers = as_ints(values);
+    p.call.work = work;
+    return p.call;
+  }
+
+  void take(const Choice& choice, DraftStep& d) {
+    d.step.kernel = choice.kernel;
+    d.step.shared_bytes = std::max(d.step.shared_bytes, choice.shared_bytes);
+    d.step.thread_bytes = std::max(d.step.thread_bytes, choice.thread_bytes);
+    d.persistent_bytes += choice.persistent_bytes;
+    log_.push_back({"choose", "%" + d.step.name, choice.kernel, choice.why});
+  }
+
+  void loops(const Group& g, DraftStep& d) {
+    Lowered low = lower_loops(s_, g);
+    add_loop(low, d);
+  }
+
+  void add_loop(Lowered& low, DraftStep& d) {
+    d.step.kind = schedule_name(low.kernel);
+    const Dim work = points_of(low.kernel) * Dim(weight_of(low.kernel));
+    LoopCall call = printed(target_.print(low.kernel, fixed(low.kernel)), low.values, work);
+    take(target_.choose(call, largest_), d);
+    d.step.calls.push_back(std::move(call));
+    keep(low, d);
+  }
+
+  static void keep(Lowered& low, DraftStep& d) {
+    for (std::size_t b = 0; b < low.values.size(); ++b) {
+      add_once(low.kernel.buffers[b].written ? d.writes : d.reads, low.values[b]);
+    }
+    d.values.push_back(std::move(low.values));
+    d.kernels.push_back(std::move(low.kernel));
+  }
+
+  void product(const Group& g, DraftStep& d) {
+    const Contracted c = contraction_of(s_, g);
+    if (!c.fits.yes) {
+      log_.push_back({"choose", "%" + d.step.name, "loops", "no contraction kernel: " + c.fits.why});
+      const std::string kind = d.step.kind;
+      loops(g, d);
+      d.step.kind = kind;
+      return;
+    }
+    ProductCall call;
+    call.a = c.a;
+    call.b = c.b;
+    call.b_constant = is_constant(c.b);
+    const bool bare = is_bare(s_, g);
+    if (bare) call.c = c.c;
+    std::int64_t shared = 0;
+    for (const ContractPart& part : c.parts) {
+      ProductCall::Part p;
+      p.contraction = part.contraction;
+      Choice choice = draft_.whole ? Choice{} : target_.choose(part.contraction, call.b_constant, largest_, options_.measure);
+      const bool generated = draft_.whole || choice.generated;
+      std::optional<Lowered> low;
+      if (!bare) low = lower_epilogue(s_, g, part);
+      if (generated) {
+        std::vector<ir::ValueId> values{c.a, c.b};
+        if (bare) values.push_back(c.c);
+        if (low) values.insert(values.end(), low->values.begin(), low->values.end());
+        const Dim work = floordiv(operations(part.contraction), 4) + 1;
+        p.generated = printed(target_.print(part.contraction, low ? &low->kernel : nullptr,
+                                            draft_.whole), values, work);
+        const std::string why = choice.why;
+        choice = target_.choose(p.generated, largest_);
+        choice.why = draft_.whole ? "the whole program is one function" : why;
+      } else if (low) {
+        PrintedLoop printed_loop = target_.print(low->kernel, fixed(low->kernel));
+        p.epilogue = printed_loop.call.function;
+        draft_.texts.emplace(p.epilogue.name, std::move(printed_loop.text));
+        p.buffers = as_ints(low->values);
+      }
+      if (!choice.variant.empty()) p.variant = choice.variant;
+      shared += choice.shared_bytes;  // the parts run together
+      take(choice, d);
+      if (low) keep(*low, d);
+      call.parts.push_back(std::move(p));
+    }
+    d.step.shared_bytes = shared;
+    add_once(d.reads, c.a);
+    add_once(d.reads, c.b);
+    add_once(d.whole_reads, c.a);
+    add_once(d.whole_reads, c.b);
+    if (bare) add_once(d.writes, c.c);
+    d.step.calls.push_back(std::move(call));
+  }
+
+  /// A state that this graph does not advance, or a literal.
+  bool is_constant(ir::ValueId v) const {
+    const ir::NodeId by = s_.graph.value(v).producer;
+    if (by != ir::kNone) return s_.facts[at(by)].kind == Kind::kConstant;
+    const std::string& name = s_.graph.value(v).name;
+    if (!s_.graph.find_state(name)) return false;
+    return std::none_of(s_.graph.nexts.begin(), s_.graph.nexts.end(),
+                        [&](const ir::NextState& n) { return n.state == name; });
+  }
+
+  void hand(const Group& g, DraftStep& d) {
+    const ir::Node& node = s_.graph.node(g.nodes.front());
+    const Decision has = target_.has_hand(node.op);
+    if (!has) {
+      fail("[", node.op, "] cannot be run on ", target_.name(), ": ", has.why, " (",
+           describe(s_.graph, node), ")");
+    }
+    HandCall call{node.op, node.attrs, {}, {}, {}, {}};
+    for (ir::ValueId id : node.inputs) {
+      call.inputs.push_back(id == ir::kNone ? ir::Type{} : s_.graph.type(id));
+      call.input_buffers.push_back(id);
+      if (id == ir::kNone) continue;
+      add_once(d.reads, id);
+      add_once(d.whole_reads, id);
+    }
+    for (ir::ValueId id : node.outputs) {
+      call.outputs.push_back(s_.graph.type(id));
+      call.output_buffers.push_back(id);
+      add_once(d.writes, id);
+    }
+    take(target_.choose(call, largest_), d);
+    d.step.calls.push_back(std::move(call));
+  }
+
+  void account(const Group& g, DraftStep& d) const {
+    for (ir::NodeId n : g.nodes) {
+      d.step.operations = d.step.operations + operations_of(s_.graph, s_.graph.node(n));
+    }
+    for (ir::ValueId v : d.reads) d.step.bytes_read = d.step.bytes_read + s_.graph.type(v).bytes();
+    for (ir::ValueId v : d.writes) {
+      d.step.bytes_written = d.step.bytes_written + s_.graph.type(v).bytes();
+    }
+  }
+
+  const Sight& s_;
+  const Target& target_;
+  const Options& options_;
+  const DimBindings& largest_;
+  DecisionLog& log_;
+  Draft draft_;
+};
+
+}  // namespace
+
+Draft make_draft(const Sight& sight, const Target& target, const Options& options,
+                 const DimBindings& largest, DecisionLog& log) {
+  return Drafting(sight, target, options, largest, log).run();
+}
+
+DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, const ir::Type& type,
+                    const std::string& name, const Target& target, Draft& draft) {
+  loop::Kernel k;
+  const Dim count = type.elements();
+  k.inner = {{"$i0", count}};
+  const Dim i = Dim::symbol("$i0", 0, std::max<std::int64_t>(count.hi() - 1, 0));
+  k.buffers = {{type.dtype, false}, {type.dtype, true}};
+  loop::Let let;
+  let.dtype = type.dtype;
+  let.compute = type.dtype == DType::f64 ? DType::f64 : is_float(type.dtype) ? DType::f32 : DType::i64;
+  let.body = loop::Expr::load(0);
+  loop::KernelOperand o;
+  o.kind = loop::KernelOperand::kLoad;
+  o.load = {0, i};
+  let.operands = {o};
+  k.lets = {let};
+  k.stores = {{0, 1, i}};
+  collapse(k);
+  DraftStep d;
+  PrintedLoop p = target.print(k, draft.whole);
+  draft.texts.emplace(p.call.function.name, p.text);
+  p.call.buffers = {from, to};
+  p.call.work = count;
+  d.step.name = name;
+  d.step.kind = "copy";
+  d.step.nodes = {graph.value(from).name};
+  d.step.kernel = target.choose(p.call, {}).kernel;
+  d.step.bytes_read = d.step.bytes_written = type.bytes();
+  d.reads = {from};
+  d.writes = {to};
+  d.values = {{from, to}};
+  d.kernels = {k};
+  d.step.calls.push_back(std::move(p.call));
+  return d;
+}
+
+}  // namespace plait::plan

@@ -1,0 +1,36 @@
+// Draft: groups as steps with calls, before anything is known of memory. Buffers are still values.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/target.h"
+#include "plan/lower.h"
+#include "plan/program.h"
+
+namespace plait::plan {
+
+struct DraftStep {
+  Step step;  // calls name held values where a program's name buffers
+  std::vector<loop::Kernel> kernels;              // of the loops or epilogues
+  std::vector<std::vector<ir::ValueId>> values;   // per kernel: its buffers
+  std::vector<ir::ValueId> reads, writes;         // values in memory, each once
+  std::vector<ir::ValueId> whole_reads;           // of these: read as a contraction's or hand's operand
+  std::int64_t persistent_bytes = 0;
+};
+
+struct Draft {
+  std::vector<DraftStep> steps;
+  std::map<std::string, std::string> texts;  // functions by name
+  bool whole = false;
+};
+
+Draft make_draft(const Sight& sight, const Target& target, const Options& options,
+                 const DimBindings& largest, DecisionLog& log);
+
+/// Copies one value's elements to another of the same type and layout.
+DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, const ir::Type& type,
+                    const std::string& name, const Target& target, Draft& draft);
+
+}  // namespace plait::plan

@@ -1,0 +1,144 @@
+// Facts of nodes, from their ops' entries.
+#include "plan/facts.h"
+
+#include "loop/kernel.h"
+#include "ops/table.h"
+
+namespace plait::plan {
+namespace {
+
+using loop::ScalarOp;
+
+bool is_expensive(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kDiv:
+    case ScalarOp::kSqrt:
+    case ScalarOp::kFloorDiv:
+    case ScalarOp::kMod:
+      return true;
+    default:
+      return (op >= ScalarOp::kExp && op <= ScalarOp::kErf) || op == ScalarOp::kPow ||
+             op == ScalarOp::kAtan2;
+  }
+}
+
+/// Which variable an index is, -1 for the number 0, -2 for anything else.
+int plain_variable(const Dim& index, const loop::Nest& nest) {
+  if (index.is(0)) return -1;
+  for (std::size_t v = 0; v < nest.vars.size(); ++v) {
+    if (index == loop::index_symbol(nest.vars[v].name, nest.vars[v].extent)) {
+      return static_cast<int>(v);
+    }
+  }
+  return -2;
+}
+
+LoadFacts load_facts(const loop::Access& access, const loop::Nest& nest) {
+  LoadFacts out;
+  out.plain = access.guards.empty();
+  for (const Dim& index : access.index) {
+    const int var = plain_variable(index, nest);
+    if (var == -2) out.plain = false;
+    out.var_of_dim.push_back(var);
+  }
+  if (!out.plain) out.var_of_dim.clear();
+  return out;
+}
+
+/// A product of two loads, summed.
+bool is_product_sum(const loop::Nest& nest) {
+  if (nest.reduce != loop::Reduce::kSum) return false;
+  const loop::ExprNode& n = nest.body.node();
+  return n.op == ScalarOp::kMul && n.args[0]->op == ScalarOp::kLoad &&
+         n.args[1]->op == ScalarOp::kLoad && n.args[0]->load != n.args[1]->load &&
+         nest.loaded.empty();
+}
+
+/// A product that walks no index of its second operand alone, over a short sum: a depthwise
+/// convolution. Nothing is reused between results, so it is a window, not a matrix product.
+bool is_window_of_products(const loop::Nest& nest) {
+  std::int64_t points = 1;
+  for (const loop::IndexVar& v : nest.vars) {
+    if (v.reduced && !v.extent.is_const()) return false;
+    if (v.reduced) points *= v.extent.value();
+    if (points > 64) return false;
+  }
+  for (const loop::IndexVar& v : nest.vars) {
+    if (v.reduced || v.extent.is(1)) continue;
+    int readers = 0;
+    for (int i = 0; i < 2; ++i) {
+      const loop::Access& a = nest.loads[static_cast<std::size_t>(nest.body.node().args[static_cast<std::size_t>(i)]->load)];
+      for (const Dim& d : a.index) {
+        if (!loop::mentions(d, symbol_of(v))) continue;
+        readers |= 1 << i;
+      }
+    }
+    if (readers == 2) return false;
+  }
+  return true;
+}
+
+Kind kind_of(const NodeFacts& f) {
+  const loop::Nest& nest = f.nest;
+  if (nest.reduce == loop::Reduce::kNone) {
+    const bool bare = nest.body.node().op == ScalarOp::kLoad;
+    return bare && nest.loads.size() == 1 && nest.loaded.empty() ? Kind::kMove : Kind::kPoint;
+  }
+  if (is_product_sum(nest)) {
+    return is_window_of_products(nest) ? Kind::kWindow : Kind::kContract;
+  }
+  for (const LoadFacts& l : f.loads) {
+    if (!l.plain) return Kind::kWindow;
+  }
+  return nest.loaded.empty() ? Kind::kReduce : Kind::kWindow;
+}
+
+void count_operations(const loop::Expr& e, NodeFacts& f) {
+  if (!e) return;
+  for (const loop::Tape::Step& s : loop::flatten(e).steps) {
+    if (loop::info(s.op).arity > 0) ++f.operations;
+    f.expensive |= is_expensive(s.op);
+  }
+}
+
+NodeFacts facts_of(const ir::Graph& graph, const ir::Node& node) {
+  if (node.opaque) {
+    fail("[", node.op, "] cannot be run: Plait lacks it, or this form of it (",
+         describe(graph, node), ")");
+  }
+  const NodeView view = view_of(graph, node);
+  check(!view.op.decompose, "[", node.op, "] is planned before it was expanded");
+  NodeFacts f;
+  if (!has_nest(view.op)) {
+    f.kind = view.op.inputs.empty() ? Kind::kConstant : Kind::kHand;
+    return f;
+  }
+  f.nest = nest_of(view);
+  for (const loop::IndexVar& v : f.nest.vars) f.out_rank += v.reduced ? 0 : 1;
+  for (const loop::Access& a : f.nest.loads) f.loads.push_back(load_facts(a, f.nest));
+  f.kind = kind_of(f);
+  count_operations(f.nest.body, f);
+  count_operations(f.nest.finish, f);
+  // A cast converts: what reads it at other indices must not do so again and again for nothing.
+  if (f.kind == Kind::kMove && view.in(0).dtype != view.out().dtype) f.kind = Kind::kPoint;
+  return f;
+}
+
+}  // namespace
+
+std::vector<NodeFacts> facts_of(const ir::Graph& graph) {
+  std::vector<NodeFacts> out;
+  out.reserve(graph.nodes.size());
+  for (const ir::Node& node : graph.nodes) out.push_back(facts_of(graph, node));
+  return out;
+}
+
+DimBindings bindings_for(const loop::Nest& nest, const std::vector<Dim>& indices) {
+  DimBindings by;
+  for (std::size_t i = 0; i < indices.size() && i < nest.vars.size(); ++i) {
+    by.emplace(symbol_of(nest.vars[i]), indices[i]);
+  }
+  return by;
+}
+
+}  // namespace plait::plan

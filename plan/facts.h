@@ -1,0 +1,46 @@
+// What planning asks about each node, worked out once: what kind of work it is, its nest, and which
+// of its loads walk their operand along the node's own indices.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "loop/nest.h"
+
+namespace plait::plan {
+
+enum class Kind {
+  kConstant,  // a literal
+  kMove,      // renames or repeats elements: one load, nothing computed
+  kPoint,     // one value per point of its output
+  kReduce,    // sums, maxima... over indices that its load walks plainly
+  kWindow,    // reduces over windows: its load mixes indices
+  kContract,  // sum of products of two operands
+  kHand,      // written out: scans, scatters, random numbers
+};
+
+struct LoadFacts {
+  bool plain = true;            // every index is a variable of the nest, or 0; nothing is guarded
+  std::vector<int> var_of_dim;  // of a plain load: the variable, or -1 for 0
+};
+
+struct NodeFacts {
+  Kind kind = Kind::kHand;
+  loop::Nest nest;               // of all but kConstant and kHand
+  std::vector<LoadFacts> loads;  // per load of the nest
+  int operations = 0;            // scalar operations per point
+  bool expensive = false;        // exp, division and the like among them
+  int out_rank = 0;              // variables of the nest that are the output's
+};
+
+/// For every node. UserError on an opaque one: it cannot be run.
+std::vector<NodeFacts> facts_of(const ir::Graph& graph);
+
+/// The name of a nest's variable as a symbol.
+inline std::string symbol_of(const loop::IndexVar& var) { return "$" + var.name; }
+
+/// Substitutes indices for a nest's output variables (and, behind them, its reduced ones).
+DimBindings bindings_for(const loop::Nest& nest, const std::vector<Dim>& indices);
+
+}  // namespace plait::plan

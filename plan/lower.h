@@ -1,0 +1,50 @@
+// Lower: a group of nodes as a loop kernel. The nodes' nests are put into each other: what a node
+// reads inside its group is a value of the kernel, what it reads elsewhere is a load.
+#pragma once
+
+#include <vector>
+
+#include "loop/contraction.h"
+#include "loop/kernel.h"
+#include "plan/group.h"
+
+namespace plait::plan {
+
+/// Everything lowering looks at; it changes none of it.
+struct Sight {
+  const ir::Graph& graph;
+  const std::vector<NodeFacts>& facts;
+  const Layouts& layouts;
+  const Grouping& grouping;
+};
+
+struct Lowered {
+  loop::Kernel kernel;
+  std::vector<ir::ValueId> values;  // per buffer of the kernel
+};
+
+/// A loop group; or a contraction's group as plain loops, for what no other kernel takes.
+Lowered lower_loops(const Sight& sight, const Group& group);
+
+/// One contraction, or one phase of it, and the names under which its indices are known.
+struct ContractPart {
+  loop::Contraction contraction;
+  std::vector<loop::KernelIndex> batch, m, n;  // as the contraction's axes; n has one
+  std::vector<Dim> at;                         // index of each position of the group's space
+};
+
+/// A group's contraction as data.
+struct Contracted {
+  Decision fits = Decision::allow();  // why not, when it is not affine
+  ir::ValueId a = ir::kNone, b = ir::kNone, c = ir::kNone;  // buffers' values
+  std::vector<ContractPart> parts;
+};
+Contracted contraction_of(const Sight& sight, const Group& group);
+
+/// What follows the products of one part; empty kernel.stores when the product itself is the
+/// result.
+Lowered lower_epilogue(const Sight& sight, const Group& group, const ContractPart& part);
+/// Whether a contraction's group computes nothing but the product.
+bool is_bare(const Sight& sight, const Group& group);
+
+}  // namespace plait::plan

@@ -1,0 +1,17 @@
+// Memory: order of the steps, what shares a buffer with what, and where each buffer lies.
+#pragma once
+
+#include "plan/draft.h"
+#include "plan/place.h"
+
+namespace plait::plan {
+
+/// The order in which the draft's steps run: the graph's own, or one whose live bytes stay lower.
+std::vector<int> choose_order(const ir::Graph& graph, const Draft& draft, const Options& options,
+                              DecisionLog& log);
+
+/// Gives every value in memory a buffer, every buffer an offset, and rewrites the calls from values
+/// to buffers. The steps of the draft are in their final order.
+void assign_memory(const Sight& sight, Draft& draft, const Target& target, Program& program);
+
+}  // namespace plait::plan

@@ -1,0 +1,14 @@
+# The room's one library. The loops that need an instruction set are compiled for it, and called
+# where the processor has it.
+
+set(profile_fma)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(profile_fma fma_avx2.cpp fma_avx512.cpp)
+  set_source_files_properties(fma_avx2.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+  set_source_files_properties(fma_avx512.cpp PROPERTIES COMPILE_OPTIONS "-mavx512f")
+endif()
+find_package(Threads REQUIRED)
+plait_room(profile
+  SOURCES measures.cpp megengine.cpp peaks.cpp sequence.cpp table.cpp trace.cpp ${profile_fma}
+  DEPENDS base nlohmann_json::nlohmann_json Threads::Threads
+)

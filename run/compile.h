@@ -1,0 +1,24 @@
+// Compile: a graph through the passes and the plan to a program, from the cache where the same was
+// compiled before.
+#pragma once
+
+#include "plan/program.h"
+
+namespace plait {
+
+struct CompileRequest {
+  plan::Options plan{};
+  bool use_cache = true;
+};
+
+struct Compiled {
+  plan::Program program;
+  bool from_cache = false;
+  double seconds = 0;         // passes and planning, or reading what was kept
+  double passes_seconds = 0;  // of these
+};
+
+/// UserError on what the target cannot run.
+Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequest& request = {});
+
+}  // namespace plait

@@ -1,0 +1,73 @@
+#include "tests/backends/contract_emulated.h"
+
+#include "backends/cpu/contract/tile_kernels.h"
+#include "backends/cpu/contract/vector_kernels.h"
+#include "base/half.h"
+
+namespace plait::cpu {
+namespace {
+
+/// Sixteen lanes, one at a time.
+struct Wide {
+  static constexpr int kLanes = 16;
+  struct Reg {
+    float lane[kLanes];
+  };
+  template <class F>
+  static Reg make(F f) {
+    Reg r;
+    for (int i = 0; i < kLanes; ++i) r.lane[i] = f(i);
+    return r;
+  }
+  static Reg zero() { return Reg{}; }
+  static Reg load(const float* p) {
+    return make([&](int i) { return p[i]; });
+  }
+  static void store(float* p, const Reg& r) { __builtin_memcpy(p, r.lane, sizeof r.lane); }
+  static Reg broadcast(const float* p) {
+    return make([&](int) { return *p; });
+  }
+  static Reg fma(const Reg& a, const Reg& b, const Reg& c) {
+    return make([&](int i) { return a.lane[i] * b.lane[i] + c.lane[i]; });
+  }
+  static Reg add(const Reg& a, const Reg& b) {
+    return make([&](int i) { return a.lane[i] + b.lane[i]; });
+  }
+  static void copy_few(const float* s, float* d, std::int64_t count) {
+    __builtin_memcpy(d, s, static_cast<std::size_t>(count) * sizeof(float));
+  }
+  static Reg widen_bf16(const std::uint16_t* p) {
+    return make([&](int i) { return bf16_value(p[i]); });
+  }
+  static Reg widen_f16(const std::uint16_t* p) {
+    return make([&](int i) { return widen_f16_one(p[i]); });
+  }
+  static void narrow_bf16(std::uint16_t* p, Reg r) {
+    for (int i = 0; i < kLanes; ++i) p[i] = bf16_bits(r.lane[i]);
+  }
+  static void narrow_f16(std::uint16_t* p, Reg r) {
+    for (int i = 0; i < kLanes; ++i) p[i] = f16_bits(r.lane[i]);
+  }
+  static float widen_f16_one(std::uint16_t bits) { return static_cast<float>(f16_value(bits)); }
+  template <bool kLow>
+  static void split_f16(const std::uint16_t* s, std::uint16_t* d) {
+    for (int i = 0; i < kLanes; ++i) d[i] = SplitF16<Wide, kLow>::one(s[i]);
+  }
+};
+
+}  // namespace
+
+const Kernels& emulated_avx512_kernels() {
+  static constexpr TileShape shapes[] = {shape_of<Wide, 14, 2>(), shape_of<Wide, 8, 3>(),
+                                         shape_of<Wide, 6, 4>()};
+  static constexpr Kernels kernels = vector_kernels<Wide>(shapes, 3);
+  return kernels;
+}
+
+const Kernels& emulated_amx_kernels() {
+  static constexpr TileShape shapes[] = {{32, 32, &tile_block<EmulatedTiles>}};
+  static constexpr Kernels kernels = tile_kernels<Wide, EmulatedTiles>(shapes, 1);
+  return kernels;
+}
+
+}  // namespace plait::cpu

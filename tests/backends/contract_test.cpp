@@ -1,0 +1,155 @@
+// The contraction engine against a plain double loop: every layout, odd and empty sizes, every
+// variant that this machine runs, and those it does not run with emulated instructions.
+#include "backends/cpu/contract/contract.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/backends/contract_check.h"
+#include "tests/backends/contract_emulated.h"
+#include "tests/raises.h"
+
+namespace plait::cpu {
+namespace {
+
+std::vector<Case> matmul_cases() {
+  std::vector<Case> cases;
+  const auto add = [&](const MatmulShape& s) {
+    cases.push_back({str("matmul ", s.batch, "x", s.m, "x", s.n, "x", s.k, s.a_turned ? " At" : "",
+                         s.b_turned ? " Bt" : "", s.c_turned ? " Ct" : ""),
+                     matmul(s)});
+  };
+  for (const bool a : {false, true}) {
+    for (const bool b : {false, true}) {
+      for (const bool c : {false, true}) {
+        add({.m = 37, .n = 41, .k = 29, .a_turned = a, .b_turned = b, .c_turned = c});
+        add({.m = 7, .n = 70, .k = 530, .a_turned = a, .b_turned = b, .c_turned = c, .slack = 3});
+        add({.m = 65, .n = 9, .k = 5, .batch = 3, .a_turned = a, .b_turned = b, .c_turned = c});
+      }
+    }
+  }
+  for (const std::int64_t m : {1, 2, 13}) {
+    for (const std::int64_t n : {1, 3, 17}) {
+      for (const std::int64_t k : {0, 1, 2, 33}) add({.m = m, .n = n, .k = k});
+    }
+  }
+  add({.m = 0, .n = 5, .k = 7});
+  add({.m = 5, .n = 0, .k = 7});
+  add({.m = 5, .n = 3, .k = 7, .batch = 0});
+  add({.m = 20, .n = 33, .k = 40, .batch = 4, .share_b = true});
+  add({.m = 20, .n = 33, .k = 40, .batch = 4, .share_a = true});
+  add({.m = 130, .n = 20, .k = 24, .batch = 3});
+  add({.m = 6, .n = 16, .k = 1024, .b_turned = true});
+  add({.m = 30, .n = 16, .k = 1024});
+  add({.m = 250, .n = 600, .k = 20});
+  return cases;
+}
+
+std::vector<Case> conv_cases(bool nchw) {
+  std::vector<Case> cases;
+  const auto add = [&](const char* name, ConvShape s) {
+    s.nchw = nchw;
+    const std::string layout = nchw ? "nchw " : "nhwc ";
+    cases.push_back({layout + name, conv(s)});
+    cases.push_back({layout + name + " dw", conv_weight_grad(s)});
+    for (std::int64_t i = 0; s.dilation == 1 && i < s.stride * s.stride; ++i) {
+      cases.push_back(
+          {str(layout, name, " dx phase ", i), conv_input_grad(s, i / s.stride, i % s.stride)});
+    }
+  };
+  add("3x3", {.n = 2, .h = 9, .w = 11, .c = 8, .o = 20});
+  add("3x3 wide", {.n = 1, .h = 6, .w = 5, .c = 40, .o = 33});
+  add("3x3 stride 2", {.n = 2, .h = 10, .w = 7, .c = 5, .o = 6, .stride = 2});
+  add("3x3 dilated", {.n = 1, .h = 12, .w = 9, .c = 4, .o = 7, .pad = 2, .dilation = 2});
+  add("1x1", {.n = 2, .h = 7, .w = 7, .c = 24, .o = 18, .kh = 1, .kw = 1, .pad = 0});
+  add("1x1 stride 2",
+      {.n = 2, .h = 7, .w = 8, .c = 9, .o = 8, .kh = 1, .kw = 1, .stride = 2, .pad = 0});
+  add("7x7 stride 2",
+      {.n = 1, .h = 23, .w = 21, .c = 3, .o = 16, .kh = 7, .kw = 7, .stride = 2, .pad = 3});
+  add("2x3 grouped", {.n = 2, .h = 6, .w = 7, .c = 3, .o = 4, .kh = 2, .kw = 3, .groups = 3});
+  add("depthwise", {.n = 1, .h = 8, .w = 8, .c = 1, .o = 1, .groups = 5});
+  add("one pixel", {.n = 3, .h = 1, .w = 1, .c = 6, .o = 5});
+  return cases;
+}
+
+/// The guessed blocks and small ones, so that even small problems have several of each.
+std::vector<Variant> with_small_blocks(const std::vector<Variant>& guessed) {
+  std::vector<Variant> all = guessed;
+  for (Variant v : guessed) {
+    v.kc = v.isa == Isa::kAmx ? 64 : 24;
+    v.mc = v.mr + 3;
+    v.nc = v.nr;
+    all.push_back(v);
+  }
+  return all;
+}
+
+void expect_all_right(const std::vector<Case>& cases, DType dtype) {
+  unsigned seed = 1;
+  for (Case c : cases) {
+    c.problem.dtype = dtype;
+    ++seed;
+    const Reference ref(c.problem, seed, seed % 2 == 0);
+    for (const Variant& v : with_small_blocks(variants(c.problem, detect_isa()))) {
+      if (!accepts(c.problem, v)) continue;
+      SCOPED_TRACE(to_text(v));
+      expect_right(ref, Contract(c.problem, v), c.name);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Contract, MatmulsInF32) { expect_all_right(matmul_cases(), DType::f32); }
+TEST(Contract, MatmulsInBf16) { expect_all_right(matmul_cases(), DType::bf16); }
+TEST(Contract, MatmulsInF16) { expect_all_right(matmul_cases(), DType::f16); }
+TEST(Contract, ConvolutionsInF32) {
+  expect_all_right(conv_cases(false), DType::f32);
+  expect_all_right(conv_cases(true), DType::f32);
+}
+TEST(Contract, ConvolutionsInBf16) {
+  expect_all_right(conv_cases(false), DType::bf16);
+  expect_all_right(conv_cases(true), DType::bf16);
+}
+TEST(Contract, ConvolutionsInF16) { expect_all_right(conv_cases(false), DType::f16); }
+
+/// The kernels of another machine, with blocks for its caches and with small ones.
+void expect_emulated_right(const std::vector<Case>& cases, DType dtype, Isa isa,
+                           const Kernels& kernels) {
+  unsigned seed = 100;
+  for (Case c : cases) {
+    c.problem.dtype = dtype;
+    ++seed;
+    const Reference ref(c.problem, seed, seed % 2 == 0);
+    for (int i = 0; i < kernels.shape_count; ++i) {
+      for (const bool swapped : {false, true}) {
+        const Variant whole{isa, kernels.shapes[i].mr, kernels.shapes[i].nr, 512, 96, 256, swapped};
+        for (const Variant& v : with_small_blocks({whole})) {
+          SCOPED_TRACE(to_text(v));
+          expect_right(ref, Contract(Blocking(c.problem, v, kernels)), c.name);
+          if (testing::Test::HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(Contract, Avx512ShapesEmulated) {
+  for (const auto& cases : {matmul_cases(), conv_cases(false), conv_cases(true)}) {
+    expect_emulated_right(cases, DType::f32, Isa::kAvx512, emulated_avx512_kernels());
+  }
+  expect_emulated_right(conv_cases(false), DType::bf16, Isa::kAvx512, emulated_avx512_kernels());
+}
+
+TEST(Contract, AmxTilesEmulatedInBf16) {
+  for (const auto& cases : {matmul_cases(), conv_cases(false), conv_cases(true)}) {
+    expect_emulated_right(cases, DType::bf16, Isa::kAmx, emulated_amx_kernels());
+  }
+}
+
+TEST(Contract, AmxTilesEmulatedInF16) {
+  for (const auto& cases : {matmul_cases(), conv_cases(false), conv_cases(true)}) {
+    expect_emulated_right(cases, DType::f16, Isa::kAmx, emulated_amx_kernels());
+  }
+}
+
+}  // namespace
+}  // namespace plait::cpu

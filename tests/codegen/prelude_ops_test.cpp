@@ -1,0 +1,152 @@
+// Every scalar operation has its function in the prelude; those that are no transcendental function
+// compute the bits that loop/scalar.h does.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "base/error.h"
+#include "codegen/prelude.h"
+#include "codegen/prelude_text.h"
+#include "loop/scalar.h"
+
+namespace plait {
+namespace {
+
+using loop::ScalarOp;
+
+template <class T>
+struct Entry {
+  ScalarOp op;
+  T (*one)(T) = nullptr;
+  T (*two)(T, T) = nullptr;
+  T (*three)(T, T, T) = nullptr;
+  T operator()(T a, T b, T c) const { return one ? one(a) : two ? two(a, b) : three(a, b, c); }
+};
+
+const Entry<float> kFloat[] = {
+    {.op = ScalarOp::kNeg, .one = pl_neg_f},         {.op = ScalarOp::kAbs, .one = pl_abs_f},
+    {.op = ScalarOp::kSqrt, .one = pl_sqrt_f},       {.op = ScalarOp::kFloor, .one = pl_floor_f},
+    {.op = ScalarOp::kCeil, .one = pl_ceil_f},       {.op = ScalarOp::kRound, .one = pl_round_f},
+    {.op = ScalarOp::kTrunc, .one = pl_trunc_f},     {.op = ScalarOp::kNot, .one = pl_not_f},
+    {.op = ScalarOp::kAdd, .two = pl_add_f},         {.op = ScalarOp::kSub, .two = pl_sub_f},
+    {.op = ScalarOp::kMul, .two = pl_mul_f},         {.op = ScalarOp::kDiv, .two = pl_div_f},
+    {.op = ScalarOp::kFloorDiv, .two = pl_fdiv_f},   {.op = ScalarOp::kMod, .two = pl_mod_f},
+    {.op = ScalarOp::kMax, .two = pl_max_f},         {.op = ScalarOp::kMin, .two = pl_min_f},
+    {.op = ScalarOp::kLt, .two = pl_lt_f},           {.op = ScalarOp::kLe, .two = pl_le_f},
+    {.op = ScalarOp::kEq, .two = pl_eq_f},           {.op = ScalarOp::kAnd, .two = pl_and_f},
+    {.op = ScalarOp::kOr, .two = pl_or_f},           {.op = ScalarOp::kXor, .two = pl_xor_f},
+    {.op = ScalarOp::kSelect, .three = pl_select_f},
+};
+
+const Entry<double> kDouble[] = {
+    {.op = ScalarOp::kNeg, .one = pl_neg_d},         {.op = ScalarOp::kAbs, .one = pl_abs_d},
+    {.op = ScalarOp::kSqrt, .one = pl_sqrt_d},       {.op = ScalarOp::kFloor, .one = pl_floor_d},
+    {.op = ScalarOp::kCeil, .one = pl_ceil_d},       {.op = ScalarOp::kRound, .one = pl_round_d},
+    {.op = ScalarOp::kTrunc, .one = pl_trunc_d},     {.op = ScalarOp::kNot, .one = pl_not_d},
+    {.op = ScalarOp::kAdd, .two = pl_add_d},         {.op = ScalarOp::kSub, .two = pl_sub_d},
+    {.op = ScalarOp::kMul, .two = pl_mul_d},         {.op = ScalarOp::kDiv, .two = pl_div_d},
+    {.op = ScalarOp::kFloorDiv, .two = pl_fdiv_d},   {.op = ScalarOp::kMod, .two = pl_mod_d},
+    {.op = ScalarOp::kMax, .two = pl_max_d},         {.op = ScalarOp::kMin, .two = pl_min_d},
+    {.op = ScalarOp::kLt, .two = pl_lt_d},           {.op = ScalarOp::kLe, .two = pl_le_d},
+    {.op = ScalarOp::kEq, .two = pl_eq_d},           {.op = ScalarOp::kAnd, .two = pl_and_d},
+    {.op = ScalarOp::kOr, .two = pl_or_d},           {.op = ScalarOp::kXor, .two = pl_xor_d},
+    {.op = ScalarOp::kSelect, .three = pl_select_d},
+};
+
+const Entry<std::int64_t> kInteger[] = {
+    {.op = ScalarOp::kNeg, .one = pl_neg_i},       {.op = ScalarOp::kAbs, .one = pl_abs_i},
+    {.op = ScalarOp::kFloor, .one = pl_floor_i},   {.op = ScalarOp::kCeil, .one = pl_ceil_i},
+    {.op = ScalarOp::kRound, .one = pl_round_i},   {.op = ScalarOp::kTrunc, .one = pl_trunc_i},
+    {.op = ScalarOp::kNot, .one = pl_not_i},       {.op = ScalarOp::kAdd, .two = pl_add_i},
+    {.op = ScalarOp::kSub, .two = pl_sub_i},       {.op = ScalarOp::kMul, .two = pl_mul_i},
+    {.op = ScalarOp::kFloorDiv, .two = pl_fdiv_i}, {.op = ScalarOp::kMod, .two = pl_mod_i},
+    {.op = ScalarOp::kPow, .two = pl_pow_i},       {.op = ScalarOp::kMax, .two = pl_max_i},
+    {.op = ScalarOp::kMin, .two = pl_min_i},       {.op = ScalarOp::kLt, .two = pl_lt_i},
+    {.op = ScalarOp::kLe, .two = pl_le_i},         {.op = ScalarOp::kEq, .two = pl_eq_i},
+    {.op = ScalarOp::kAnd, .two = pl_and_i},       {.op = ScalarOp::kOr, .two = pl_or_i},
+    {.op = ScalarOp::kXor, .two = pl_xor_i},       {.op = ScalarOp::kSelect, .three = pl_select_i},
+};
+
+/// Equal bits, or both NaN.
+template <class T>
+bool same(T a, T b) {
+  if constexpr (std::floating_point<T>) {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+    return a == b && std::signbit(a) == std::signbit(b);
+  } else {
+    return a == b;
+  }
+}
+
+template <class T>
+std::vector<T> operands() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> list = {0, 1, -1, 2, -2, 3, -3, 7, -7, 63, Limits::max(), Limits::lowest()};
+  if constexpr (std::floating_point<T>) {
+    for (const T x : {-T(0), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), T(0.5),
+                      T(-0.5), T(1.5), T(-2.5), T(0.3), T(1e9), Limits::denorm_min()}) {
+      list.push_back(x);
+    }
+  }
+  std::mt19937_64 random(19);
+  for (int i = 0; i < 20; ++i) {
+    const auto whole = static_cast<std::int64_t>(random()) >> (3 * i);
+    list.push_back(static_cast<T>(whole) / static_cast<T>(std::floating_point<T> ? 1024 : 1));
+  }
+  return list;
+}
+
+template <class T, std::size_t N>
+void expect_as_interpreted(const Entry<T> (&entries)[N]) {
+  const std::vector<T> list = operands<T>();
+  for (const Entry<T>& entry : entries) {
+    const bool divides = entry.op == ScalarOp::kFloorDiv || entry.op == ScalarOp::kMod;
+    for (const T a : list) {
+      for (const T b : list) {
+        if (std::integral<T> && divides && b == 0) continue;
+        const T got = entry(a, b, T(5)), want = loop::apply<T>(entry.op, a, b, T(5));
+        EXPECT_TRUE(same(got, want)) << loop::info(entry.op).name << "(" << a << ", " << b
+                                     << ") = " << got << ", not " << want;
+      }
+    }
+  }
+}
+
+TEST(PreludeOps, FloatsAsInterpreted) { expect_as_interpreted(kFloat); }
+TEST(PreludeOps, DoublesAsInterpreted) { expect_as_interpreted(kDouble); }
+TEST(PreludeOps, IntegersAsInterpreted) { expect_as_interpreted(kInteger); }
+
+TEST(PreludeOps, IntegerDivisionByZeroDoesNotTrap) {
+  volatile std::int64_t zero = 0;
+  EXPECT_EQ(pl_fdiv_i(7, zero), 0);
+  EXPECT_EQ(pl_mod_i(7, zero), 0);
+}
+
+bool integers_have(ScalarOp op) {
+  try {
+    loop::apply_integer(op, 1, 1, 1);
+    return true;
+  } catch (const Bug&) {
+    return false;
+  }
+}
+
+TEST(PreludeOps, TheTextHasAFunctionForEveryOperation) {
+  const std::string_view text = codegen::prelude_text();
+  for (std::size_t i = static_cast<std::size_t>(ScalarOp::kNeg); i < loop::kScalarInfo.size();
+       ++i) {
+    const auto op = static_cast<ScalarOp>(i);
+    const std::string name = str("pl_", loop::info(op).name, "_");
+    EXPECT_NE(text.find("float " + name + "f("), text.npos) << name;
+    EXPECT_NE(text.find("double " + name + "d("), text.npos) << name;
+    EXPECT_EQ(text.find("int64_t " + name + "i(") != text.npos, integers_have(op)) << name;
+  }
+  EXPECT_EQ(text.find("#include \""), text.npos);
+}
+
+}  // namespace
+}  // namespace plait

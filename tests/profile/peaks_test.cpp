@@ -1,0 +1,44 @@
+// The measured peaks: plausible, and counted as they should be.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "profile/fma_loops.h"
+#include "profile/profile.h"
+
+namespace plait::profile {
+namespace {
+
+/// Twelve or eight chains from 0, 1, 2... towards 1 by x * 0.999 + 0.001, summed over the lanes.
+double expected_sum(int chains, int lanes, std::int64_t rounds) {
+  double sum = 0;
+  for (int i = 0; i < chains; ++i) sum += 1 + (i - 1) * std::pow(0.999, rounds);
+  return sum * lanes;
+}
+
+TEST(ProfilePeaks, LoopsDoTheRoundsTheySay) {
+  EXPECT_NEAR(fma_baseline().run(1000), expected_sum(8, 4, 1000), 1e-2);
+  EXPECT_EQ(fma_baseline().operations, 2 * 8 * 4);
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    EXPECT_NEAR(fma_avx2().run(1000), expected_sum(12, 8, 1000), 1e-2);
+    EXPECT_EQ(fma_avx2().operations, 2 * 12 * 8);
+  }
+  if (__builtin_cpu_supports("avx512f")) {
+    EXPECT_NEAR(fma_avx512().run(1000), expected_sum(12, 16, 1000), 1e-2);
+    EXPECT_EQ(fma_avx512().operations, 2 * 12 * 16);
+  }
+#endif
+}
+
+TEST(ProfilePeaks, ArePlausible) {
+  const Peaks one = measure_peaks(1);
+  EXPECT_GT(one.gflops, 1);
+  EXPECT_LT(one.gflops, 1000);  // of one thread: 64 a cycle at 5 GHz is 320
+  EXPECT_GT(one.gbs, 0.5);
+  EXPECT_LT(one.gbs, 1000);
+}
+
+}  // namespace
+}  // namespace plait::profile
