@@ -1,6 +1,7 @@
 // The table of backends.
 #include "backends/backends.h"
 
+#include "backends/cpu/target.h"
 #include "backends/null/null.h"
 #include "backends/ref/ref.h"
 #include "base/text.h"
@@ -8,15 +9,26 @@
 namespace plait {
 namespace {
 
+/// Runs graphs node by node, or programs.
 struct Row {
   std::string_view name;
-  std::unique_ptr<Backend> (*make)();
+  std::unique_ptr<Backend> (*make)() = nullptr;
+  std::unique_ptr<Target> (*make_target)(int threads) = nullptr;
 };
 
 constexpr Row kBackends[] = {
     {"ref", []() -> std::unique_ptr<Backend> { return std::make_unique<RefBackend>(); }},
     {"null", []() -> std::unique_ptr<Backend> { return std::make_unique<NullBackend>(); }},
+    {"cpu", nullptr, make_cpu_target},
 };
+
+const Row& row_of(std::string_view name) {
+  for (const Row& row : kBackends) {
+    if (row.name == name) return row;
+  }
+  fail("there is no backend '", name, "' in this build; there are ", join(backend_names(), ", "),
+       ".", suggestion(name, backend_names()));
+}
 
 }  // namespace
 
@@ -27,11 +39,14 @@ std::vector<std::string> backend_names() {
 }
 
 std::unique_ptr<Backend> make_backend(std::string_view name) {
-  for (const Row& row : kBackends) {
-    if (row.name == name) return row.make();
-  }
-  fail("there is no backend '", name, "' in this build; there are ", join(backend_names(), ", "),
-       ".", suggestion(name, backend_names()));
+  const Row& row = row_of(name);
+  if (!row.make) fail("backend ", name, " runs programs, not single nodes");
+  return row.make();
+}
+
+std::unique_ptr<Target> make_target(std::string_view name, int threads) {
+  const Row& row = row_of(name);
+  return row.make_target ? row.make_target(threads) : nullptr;
 }
 
 }  // namespace plait

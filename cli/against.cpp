@@ -113,7 +113,7 @@ Comparison compare_runs(const RunDone& done, const ir::Package& package, std::in
   const ir::Graph other = has_gradients(done.graph) && !has_gradients(package.graphs.at(0))
                               ? with_gradients(package.graphs[0])
                               : package.graphs.at(0);
-  Session session({{other}}, make_backend(backend), seed);
+  Session session = make_session({{other}}, backend, seed);
   const Pairing pairing = pair_inputs(done.graph, other);
   Comparison out;
   Arrays feeds = paired_inputs(done, pairing, session);

@@ -32,7 +32,11 @@ std::string map_of(const Op& op) {
 std::vector<std::string> backends_of(const Op& op) {
   std::vector<std::string> names;
   for (const std::string& name : backend_names()) {
-    if (make_backend(name)->supports(op)) names.push_back(name);
+    const std::unique_ptr<Target> target = make_target(name);
+    const bool loops = op.decompose || has_nest(op) || op.inputs.empty();
+    const bool runs = target ? loops || target->has_hand(std::string(op.name)).yes
+                             : make_backend(name)->supports(op).yes;
+    if (runs) names.push_back(name);
   }
   return names;
 }

@@ -26,7 +26,8 @@ constexpr Flag kFlags[] = {
     {"--states", "", "with --out: write the final states to DIR/states/NAME.npy too"},
     {"--against", "FILE", "run FILE on the same inputs and show how far the results are apart"},
     {"--within", "X", "with --against: fail where a relative difference is larger than X"},
-    {"--backend", "NAME", "ref (the default) or null"},
+    {"--backend", "NAME", "ref (the default), cpu or null"},
+    {"--threads", "N", "of the cpu backend; as many as there are cpus unless said"},
     {"--seed", "N", "of initial states and random feeds; 0 unless said"},
     kGraphFlag,
     kSetFlag,
@@ -204,7 +205,7 @@ void run_run(const Args& args) {
   const bool json = args.has("--json");
   check_usage(args);
   const std::string backend = args.text("--backend", "ref");
-  std::unique_ptr<Backend> runner = make_backend(backend);
+  std::unique_ptr<Target> target = make_target(backend, static_cast<int>(args.whole("--threads", 0, 0)));
   // The one graph: its states do not depend on what else the package holds.
   const ir::Package package{{ir::Graph(chosen_graph(load_checked(args), args))}};
   const ir::Graph& graph = package.graphs[0];
@@ -216,7 +217,8 @@ void run_run(const Args& args) {
   const std::vector<std::string> names = fetch_names(graph, args);
   const RunRequest request{graph.name, collect_feeds(graph, args, seed), names};
   Progress progress(graph, steps, json);
-  Session session(package, watched(std::move(runner), progress), seed);
+  Session session = target ? Session(package, std::move(target), seed)
+                           : Session(package, watched(make_backend(backend), progress), seed);
   set_states(session, args);
   const Arrays before = args.has("--against") ? states_of(session) : Arrays();
   Json step_list = Json::array();

@@ -1,6 +1,6 @@
 // Prelude: the functions in double. exp, expm1, log and tanh are polynomials without branches, made
 // as those of prelude_exp.h; the rest is libm's. Largest error seen over random arguments, in ulp:
-//   exp 0.00   expm1 0.00   log 0.00   tanh 0.00
+//   exp 0.89   expm1 1.16   log 0.88   tanh 2.34
 #pragma once
 
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // Prelude: the trigonometric functions in float, as polynomials without branches: loops over them
 // vectorise. No fma is used, so the bits are the same on every machine. Each is right for NaN,
 // infinities, signed zeros and subnormals; sin, cos and tan for every finite argument.
-// Largest error over all floats (atan2: random pairs), in ulp of the result:
-//   sin 0.00   cos 0.00   tan 0.00   asin 0.00   acos 0.00   atan 0.00   atan2 0.00
+// Largest error over every fifth float (atan2: random pairs), in ulp of the result:
+//   sin 1.56   cos 1.55   tan 2.50   asin 2.41   acos 1.14   atan 1.53   atan2 1.54
 #pragma once
 
 #include <stdint.h>

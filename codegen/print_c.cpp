@@ -40,7 +40,7 @@ void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::stri
 std::string sizes_text(const Parameters& n) {
   std::string text;
   for (std::size_t i = 0; i < n.values().size(); ++i) {
-    text += str("  const int64_t n", i, " = n[", i, "];\n");
+    text += str("  const int64_t N", i, " = n[", i, "];\n");
   }
   return text;
 }
@@ -158,8 +158,8 @@ class Contracting {
     out_.add(str("const ", memory, "* const A = (const ", memory, "*)p[0] + ", n_.text(c_.a0), ";"));
     out_.add(str("const ", memory, "* const B = (const ", memory, "*)p[1] + ", n_.text(c_.b0), ";"));
     if (!epilogue_) out_.add(str(memory, "* const C = (", memory, "*)p[2] + ", n_.text(c_.c0), ";"));
-    const std::string columns = n_.text(c_.n[0].extent);
     const bool small = c_.n[0].extent.is_const() && c_.n[0].extent.value() <= kMostColumns;
+    const std::string columns = small ? str(c_.n[0].extent.value()) : n_.text(c_.n[0].extent);
     Body body(epilogue_ ? *epilogue_ : empty_, n_, own);
     if (epilogue_) body.prologue(out_);
     out_.open("for (int64_t row = begin; row < end; ++row)");

@@ -143,7 +143,7 @@ std::string rounded_text(DType compute, DType to, const std::string& e) {
 std::string Parameters::text(const Dim& size) {
   if (size.is(0) || size.is(1) || (fixed_ && size.is_const())) return str(size.value());
   values_.push_back(size);
-  return str("n", values_.size() - 1);
+  return str("N", values_.size() - 1);
 }
 
 std::string index_name(const std::string& symbol) {

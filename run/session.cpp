@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backends/backends.h"
 #include "base/text.h"
 #include "ir/verify.h"
 #include "ops/initializers.h"
@@ -176,6 +177,14 @@ Session::Session(ir::Package package, std::unique_ptr<Target> target, std::uint6
     : package_(std::move(package)), target_(std::move(target)), compile_(std::move(request)) {
   ir::verify(package_);
   start(seed);
+}
+
+Session make_session(ir::Package package, std::string_view backend, std::uint64_t seed,
+                     int threads) {
+  if (std::unique_ptr<Target> target = make_target(backend, threads)) {
+    return Session(std::move(package), std::move(target), seed);
+  }
+  return Session(std::move(package), make_backend(backend), seed);
 }
 
 void Session::start(std::uint64_t seed) {

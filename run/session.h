@@ -60,6 +60,10 @@ class Session {
   mutable Arrays states_;
 };
 
+/// On a backend by name, whether it runs graphs or programs. UserError when there is none.
+Session make_session(ir::Package package, std::string_view backend, std::uint64_t seed = 0,
+                     int threads = 0);
+
 /// By name, the first when it is empty; UserError with the nearest name when there is none.
 const ir::Graph& find_graph(const ir::Package& package, const std::string& name);
 

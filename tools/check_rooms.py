@@ -29,7 +29,7 @@ ROOMS = {
     "plan": ("ops", "loop", TARGET),
     "profile": ("base",),
     "dist": ("base", BACKEND),
-    "run": ("plan", "passes", BACKEND, "dist", "profile"),
+    "run": ("plan", "passes", BACKEND, "backends/backends.h", "dist", "profile"),
     "io": ("passes",),
     "report": ("io",),
     "nn": ("passes",),

@@ -21,13 +21,13 @@ struct Function {
 };
 
 const Function kFunctions[] = {
-    {"exp", pl_exp_f, std::exp, 1.0},     {"expm1", pl_expm1_f, std::expm1, 1.2},
+    {"exp", pl_exp_f, std::exp, 1.1},     {"expm1", pl_expm1_f, std::expm1, 1.2},
     {"log", pl_log_f, std::log, 1.0},     {"log1p", pl_log1p_f, std::log1p, 1.0},
-    {"tanh", pl_tanh_f, std::tanh, 1.4},  {"erf", pl_erf_f, std::erf, 1.3},
+    {"tanh", pl_tanh_f, std::tanh, 1.4},  {"erf", pl_erf_f, std::erf, 1.4},
     {"sinh", pl_sinh_f, std::sinh, 2.3},  {"cosh", pl_cosh_f, std::cosh, 1.5},
     {"sin", pl_sin_f, std::sin, 1.7},     {"cos", pl_cos_f, std::cos, 1.7},
     {"tan", pl_tan_f, std::tan, 2.7},     {"asin", pl_asin_f, std::asin, 2.5},
-    {"acos", pl_acos_f, std::acos, 1.3},  {"atan", pl_atan_f, std::atan, 1.5},
+    {"acos", pl_acos_f, std::acos, 1.3},  {"atan", pl_atan_f, std::atan, 1.6},
     {"sqrt", pl_sqrt_f, std::sqrt, 0.51},
 };
 
@@ -128,7 +128,7 @@ struct DoubleFunction {
 };
 
 const DoubleFunction kDoubles[] = {
-    {"exp", pl_exp_d, std::exp, 1.0},
+    {"exp", pl_exp_d, std::exp, 1.1},
     {"expm1", pl_expm1_d, std::expm1, 1.3},
     {"log", pl_log_d, std::log, 1.0},
     {"tanh", pl_tanh_d, std::tanh, 2.6},

@@ -64,7 +64,8 @@ bool lies_well(const Blocking& b) {
   if (side.guarded || !side.index.single() || !side.k.single()) return false;
   const std::int64_t row_step = side.index.inner().step, k_step = side.k.inner().step;
   if (b.kernels->pairs) {
-    return b.dtype == DType::bf16 && k_step == 1 && b.depth % kPairDepth == 0;
+    return b.dtype == DType::bf16 && k_step == 1 && b.depth % kPairDepth == 0 &&
+           (b.rows <= 8 || row_step % 1024 != 0);
   }
   if (b.dtype != DType::f32) return false;
   if (k_step == 1 || b.depth == 1) {
@@ -97,18 +98,11 @@ std::int64_t Blocking::packed_part_bytes() const {
   return round_up(packed_cols * packed_depth * element_bytes, kLine);
 }
 
-void Blocking::decide_copies(const Problem& p) {
-  in_place = lies_well(*this);
-  row_step = left.index.inner().step;
-  k_step = left.k.inner().step;
-  direct = dtype == DType::f32 && depth > 0 && c_rows.single() && c_cols.single() &&
-           (c_cols.inner().step == 1 || cols == 1);
-  store_turned = c_cols.inner().step != 1 && c_rows.inner().step == 1;
-
-  // One packed matrix per place of B, however many batch indices share it.
+/// One packed matrix per place of B, however many batch indices share it.
+void Blocking::count_packed(const std::vector<Axis>& batch_axes) {
   std::vector<Axis> index, source;
   packed_matrices = 1;
-  for (auto axis = p.batch.rbegin(); axis != p.batch.rend(); ++axis) {
+  for (auto axis = batch_axes.rbegin(); axis != batch_axes.rend(); ++axis) {
     index.push_back({.extent = axis->extent, .b = axis->b == 0 ? 0 : packed_matrices});
     if (axis->b == 0) continue;
     source.push_back({.extent = axis->extent, .b = axis->b});
@@ -118,14 +112,30 @@ void Blocking::decide_copies(const Problem& p) {
   std::reverse(source.begin(), source.end());
   packed_batch = walk(index, Operand::kB, false);
   packed_source = walk(source, Operand::kB, false);
-  ahead = !variant.swapped && (packed_matrices == 1 || row_tiles > 1) && tiles > 0 && depth > 0;
   packed_cols = round_up(cols, shape->nr);
-  for (std::int64_t block = 0; block < k_blocks; ++block) packed_depth += k_padded(block);
-  const std::int64_t panels = packed_cols / shape->nr;
+  packed_depth = round_up(depth, kernels->pairs ? kPairDepth : 1);
+}
+
+void Blocking::cut(std::int64_t rows_most, std::int64_t cols_most) {
+  variant.mc = rows_most;
+  variant.nc = cols_most;
+  mc = std::max<std::int64_t>(std::min(rows_most, rows), 1);
+  nc = round_up(std::max<std::int64_t>(std::min(cols_most, cols), 1), shape->nr);
+  row_tiles = ceil_div(rows, mc);
+  col_tiles = ceil_div(cols, nc);
+  tiles = batch * row_tiles * col_tiles;
+  const std::int64_t tile_work = 2 * std::min(mc, rows) * std::min(nc, cols) * (depth + 8);
+  tiles_per_task = std::max<std::int64_t>(
+      {1, ceil_div(tiles, kMostTasks), ceil_div(least_work(variant.isa, dtype), tile_work + 1)});
+  tasks = ceil_div(tiles, tiles_per_task);
+
+  ahead = !variant.swapped && (packed_matrices == 1 || row_tiles > 1) && tiles > 0 && depth > 0;
+  const std::int64_t panels = packed_cols / shape->nr * packed_matrices;
   const std::int64_t panel_bytes = shape->nr * packed_depth * element_bytes * parts;
-  panels_per_task = std::max<std::int64_t>({1, ceil_div(packed_matrices * panels, kMostTasks),
-                                            131'072 / std::max<std::int64_t>(panel_bytes, 1)});
-  pack_tasks = ahead ? ceil_div(packed_matrices * panels, panels_per_task) : 0;
+  panels_per_task = std::max<std::int64_t>(
+      {1, ceil_div(panels, kMostTasks), 131'072 / std::max<std::int64_t>(panel_bytes, 1)});
+  pack_tasks = ahead ? ceil_div(panels, panels_per_task) : 0;
+  lay_out_scratch();
 }
 
 void Blocking::lay_out_scratch() {
@@ -170,19 +180,15 @@ Blocking::Blocking(const Problem& given, const Variant& chosen, const Kernels& t
 
   const std::int64_t k_unit = table.pairs ? kPairDepth : 1;
   kc = std::max<std::int64_t>(round_up(std::min(variant.kc, depth), k_unit), 1);
-  mc = std::max<std::int64_t>(std::min(variant.mc, rows), 1);
-  nc = round_up(std::max<std::int64_t>(std::min(variant.nc, cols), 1), shape->nr);
   k_blocks = ceil_div(depth, kc);
-  row_tiles = ceil_div(rows, mc);
-  col_tiles = ceil_div(cols, nc);
-  tiles = batch * row_tiles * col_tiles;
-  const std::int64_t tile_work = 2 * std::min(mc, rows) * std::min(nc, cols) * (depth + 8);
-  tiles_per_task = std::max<std::int64_t>(
-      {1, ceil_div(tiles, kMostTasks), ceil_div(least_work(variant.isa, dtype), tile_work + 1)});
-  tasks = ceil_div(tiles, tiles_per_task);
-
-  decide_copies(p);
-  lay_out_scratch();
+  in_place = lies_well(*this);
+  row_step = left.index.inner().step;
+  k_step = left.k.inner().step;
+  direct = dtype == DType::f32 && depth > 0 && c_rows.single() && c_cols.single() &&
+           (c_cols.inner().step == 1 || cols == 1);
+  store_turned = c_cols.inner().step != 1 && c_rows.inner().step == 1;
+  count_packed(p.batch);
+  cut(variant.mc, variant.nc);
   id = str("gemm.", name_of(variant.isa), ".", name_of(dtype), ".", variant.mr, "x", variant.nr,
            ".kc", kc, variant.swapped ? ".swapped" : "");
 }

@@ -25,6 +25,9 @@ struct Side {
 struct Blocking {
   Blocking(const Problem& problem, const Variant& variant, const Kernels& kernels);
 
+  /// Cuts the result into tiles of at most these sizes, and those into tasks.
+  void cut(std::int64_t rows_most, std::int64_t cols_most);
+
   Variant variant;
   const Kernels* kernels;
   const TileShape* shape;
@@ -62,7 +65,7 @@ struct Blocking {
   std::int64_t packed_part_bytes() const;           // one packed matrix, one part
 
  private:
-  void decide_copies(const Problem& problem);
+  void count_packed(const std::vector<Axis>& batch_axes);
   void lay_out_scratch();
 };
 

@@ -148,6 +148,8 @@ inline bool is_inside(const GatherArgs& args, const Point& point, const Segment&
          in(point.h + segment.last_h, args.height) && in(point.w + segment.last_w, args.width);
 }
 
+constexpr std::int64_t kAhead = 4;  // points: what is far apart in memory is asked for early
+
 template <class C, bool kGuarded>
 void gather_as(const GatherArgs& given) {
   const GatherArgs args = given;  // a copy: stores to dest cannot change it
@@ -156,10 +158,13 @@ void gather_as(const GatherArgs& given) {
     const Point point = args.points[p];
     const typename C::Source* source =
         static_cast<const typename C::Source*>(args.source) + point.offset;
+    const std::int64_t ahead =
+        p + kAhead < args.point_count ? args.points[p + kAhead].offset - point.offset : 0;
     for (std::int64_t s = 0; s < args.segment_count; ++s) {
       const Segment& segment = args.segments[s];
       const typename C::Source* from = source + segment.offset;
       typename C::Dest* to = dest + segment.dest;
+      __builtin_prefetch(from + ahead);
       if (kGuarded && !is_inside(args, point, segment)) {
         gather_clipped<C>(args, point, segment, from, to);
       } else if (args.step == 1) {

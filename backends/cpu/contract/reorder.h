@@ -37,9 +37,13 @@ inline void transpose32(const void* from, std::int64_t ld, std::int64_t rows, st
   const std::uint32_t* source = static_cast<const std::uint32_t*>(from);
   std::uint32_t* dest = static_cast<std::uint32_t*>(to);
   const std::int64_t whole_rows = rows / 4 * 4, whole_cols = cols / 4 * 4;
-  for (std::int64_t c = 0; c < whole_cols; c += 4) {
+  constexpr std::int64_t kRun = 16;  // of a row at a time: a line of the source is used up
+  for (std::int64_t c0 = 0; c0 < whole_cols; c0 += kRun) {
+    const std::int64_t end = c0 + kRun < whole_cols ? c0 + kRun : whole_cols;
     for (std::int64_t r = 0; r < whole_rows; r += 4) {
-      transpose4(source + r * ld + c, ld, dest + c * dest_ld + r, dest_ld);
+      for (std::int64_t c = c0; c < end; c += 4) {
+        transpose4(source + r * ld + c, ld, dest + c * dest_ld + r, dest_ld);
+      }
     }
   }
   if (whole_cols == cols && whole_rows == rows && rows == fill) return;

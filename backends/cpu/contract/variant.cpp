@@ -55,13 +55,18 @@ double product_cycles(const Sizes& s, const Variant& v, int lanes) {
   return step * panels * static_cast<double>(parts) * static_cast<double>(s.depth);
 }
 
-/// Guessed cycles per element that a gather moves.
-double gather_cycles(const Side& side, bool turned) {
+/// Guessed cycles per element that a gather moves; runs are cut at the end of a panel.
+double gather_cycles(const Side& side, bool turned, int panel) {
   const WalkAxis& run = (side.along_k ? side.k : side.index).inner();
-  const double per_run = side.guarded ? 8.0 : 4.0;
+  double cuts = 1.0 / static_cast<double>(std::max<std::int64_t>(run.extent, 1));
+  if (panel > 0 && !side.along_k) cuts += 1.0 / panel;
   const double each = run.step == 1 ? 0.25 : 1.0;
-  return each + per_run / static_cast<double>(std::max<std::int64_t>(run.extent, 1)) +
-         (turned ? 0.5 : 0.0);
+  return each + (side.guarded ? 8.0 : 4.0) * cuts + (turned ? 0.5 : 0.0);
+}
+
+/// Per element that passes once: what does not stay in the core's own caches costs more.
+double stream_cycles(double elements) {
+  return elements <= 65'536 ? 0.03 : elements <= 2'097'152 ? 0.35 : 0.6;
 }
 
 /// All cycles of one thread that does everything.
@@ -76,37 +81,41 @@ double cycles(const Blocking& b, const Sizes& s, bool b_constant) {
     products = static_cast<double>(round_up(s.rows, 16) * round_up(s.cols, 16)) *
                static_cast<double>(round_up(s.depth, kPairDepth)) / 400 * b.parts * b.parts;
   }
+  const bool scattered = b.in_place && b.k_step != 1 && b.depth > 1;  // a line per step of k
+  if (scattered) products *= 1.15;
   const double row_tiles = static_cast<double>(b.row_tiles);
-  const double left_times = b.k_blocks > 1 || !b.ahead ? static_cast<double>(b.col_tiles) : 1;
-  const double left = b.in_place
-                          ? rows * depth * left_times * 0.05
-                          : rows * depth * left_times * gather_cycles(b.left, !b.left.along_k);
-  double right = cols * depth * gather_cycles(b.right, b.right.along_k);
+  const double col_tiles = static_cast<double>(b.col_tiles);
+  const double left_stream = stream_cycles(rows * depth) * (scattered ? 2 : 1);
+  const double right_stream = stream_cycles(cols * depth);
+  const double left = rows * depth * col_tiles *
+                      (left_stream + (b.in_place ? 0 : gather_cycles(b.left, !b.left.along_k, 0)));
+  double right = cols * depth * gather_cycles(b.right, b.right.along_k, v.nr);
   if (b.ahead) {
     right *= b_constant ? 0 : 2.0 * static_cast<double>(b.packed_matrices) / std::max(batch, 1.0);
-    right += cols * depth * row_tiles * 0.1;
   } else {
-    right *= b.k_blocks > 1 || b.ahead ? row_tiles : 1;
+    right *= row_tiles;
   }
+  right += cols * depth * row_tiles * right_stream;
   const double store_each = b.direct         ? 0.2 * static_cast<double>(b.k_blocks)
                             : b.store_turned ? 1.5
                                              : 0.6;
-  return batch * (products + (left + right) * b.parts + rows * cols * store_each);
+  const double tiles = row_tiles * col_tiles * static_cast<double>(b.k_blocks) * 300;
+  return batch * (products + (left + right) * b.parts + rows * cols * store_each + tiles);
 }
 
-/// The time of 2 and of 8 threads, each measured by what the work could fill.
+/// The time of 2 threads (twice) and of 8, each measured by what the work could fill.
 double score(const Blocking& b, const Sizes& s, bool b_constant) {
   const double all = cycles(b, s, b_constant);
   const double work = 2.0 * static_cast<double>(s.batch) * static_cast<double>(s.rows) *
                       static_cast<double>(s.cols) * static_cast<double>(s.depth);
   double sum = 0;
-  for (const std::int64_t threads : {2, 8}) {
+  for (const std::int64_t threads : {2, 2, 8}) {
     const double useful =
         std::clamp(work / least_work(b.variant.isa), 1.0, static_cast<double>(threads));
     const std::int64_t tasks = std::max<std::int64_t>(b.tasks, 1);
     sum += static_cast<double>(ceil_div(tasks, threads)) / static_cast<double>(tasks) * useful;
   }
-  return all * sum / 2;
+  return all * sum;
 }
 
 struct Ranked {
@@ -125,15 +134,18 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
       pairs ? 512 : std::clamp<std::int64_t>(6144 / shape.nr, 64, 256);  // a panel: half of L1
   v.kc = s.depth <= most_k * 3 / 2 ? std::max<std::int64_t>(s.depth, 1)
                                    : even_part(s.depth, most_k, pairs ? kPairDepth : 8);
+  const bool first_shape = shape.mr == kernels_of(isa).shapes[0].mr;
+  v.mc = v.nc = 1;
+  Blocking b(p, v, kernels_of(isa));
   Ranked best;
-  for (const std::int64_t row_most : {12, 24, 48, 96, 144, 240}) {
+  for (const std::int64_t row_most : {12, 24, 36, 48, 72, 96, 144, 240}) {
     v.mc = even_part(s.rows, std::max<std::int64_t>(row_most, shape.mr), shape.mr);
-    for (const std::int64_t col_most : {16, 32, 64, 128, 192, 256, 512}) {
+    for (const std::int64_t col_most : {16, 32, 48, 64, 96, 128, 192, 256, 512}) {
       v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);
-      const Blocking b(p, v, kernels_of(isa));
+      b.cut(v.mc, v.nc);
       const bool smallest = best.variant.mc == 0;
       if (!smallest && b.scratch_bytes > cache_bytes(isa)) continue;
-      const double found = score(b, s, b_constant);
+      const double found = score(b, s, b_constant) * (first_shape ? 1 : 1.03);
       if (smallest || found < best.score) best = {v, found, accepts(p, v).yes};
     }
   }
@@ -164,7 +176,7 @@ Decision accepts(const Problem& problem, const Variant& variant) {
 std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant) {
   std::vector<Ranked> all;
   for (const Isa isa : kIsas) {
-    if (isa > best || (isa == Isa::kAmx && problem.dtype == DType::f32)) continue;
+    if (isa > best) continue;
     const Kernels& kernels = kernels_of(isa);
     for (int i = 0; i < kernels.shape_count; ++i) {
       for (const bool swapped : {false, true}) {

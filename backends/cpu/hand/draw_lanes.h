@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "backends/cpu/hand/lanes.h"
-#include "codegen/prelude_bits.h"
+#include "codegen/prelude_double.h"
 
 namespace plait::cpu {
 namespace {
@@ -50,29 +50,6 @@ void random_words(const RandomKey& key, std::uint64_t first, int count, std::uin
 /// Exact. The bits of 2^52 + x, less 2^52.
 inline double double_of(std::uint64_t x) { return pl_from_bits_d(x | 0x4330000000000000) - 0x1p52; }
 
-/// log(n 2^-32) for 1 <= n <= 2^32: n = 2^e m with m in [sqrt 1/2, sqrt 2), and
-/// log m = 2 artanh((m-1)/(m+1)).
-inline double log_of_fraction(double n) {
-  const std::uint64_t bits = pl_bits_d(n);
-  const std::uint64_t shifted = bits - 0x3fe6a09e667f3bcd;  // those of sqrt 1/2
-  const std::uint64_t power = shifted >> 52;                // of n >= 1: not negative
-  const double m = pl_from_bits_d(bits - (power << 52));
-  const double s = (m - 1) / (m + 1), q = s * s;
-  double p = 1.0 / 23;
-  p = p * q + 1.0 / 21;
-  p = p * q + 1.0 / 19;
-  p = p * q + 1.0 / 17;
-  p = p * q + 1.0 / 15;
-  p = p * q + 1.0 / 13;
-  p = p * q + 1.0 / 11;
-  p = p * q + 1.0 / 9;
-  p = p * q + 1.0 / 7;
-  p = p * q + 1.0 / 5;
-  p = p * q + 1.0 / 3;
-  p = p * q * (2 * s) + 2 * s;
-  return (double_of(power) - 32) * std::numbers::ln2 + p;
-}
-
 /// cos(2 pi x 2^-32): by quarters of the circle, each from -1/8 to 1/8.
 inline double cos_of_turn(std::uint32_t x) {
   const std::uint64_t wide = x, quarter = (wide + 0x20000000) >> 30;
@@ -103,7 +80,7 @@ inline double cos_of_turn(std::uint32_t x) {
 void normals(const std::uint32_t* one, const std::uint32_t* two, int count, double* out) {
 #pragma omp simd
   for (int j = 0; j < count; ++j) {
-    const double radius = __builtin_sqrt(-2 * log_of_fraction(double_of(one[j]) + 1));
+    const double radius = __builtin_sqrt(-2 * pl_log_d((double_of(one[j]) + 1) * 0x1p-32));
     out[j] = radius * cos_of_turn(two[j]);
   }
 }

@@ -23,8 +23,8 @@ class HandKernel {
   virtual std::int64_t scratch_bytes() const { return 0; }
 
   /// inputs, outputs: row-major buffers in the node's order; null for an operand left out or an
-  /// output nobody reads. Outputs never alias inputs. Null, or a static text that names what is
-  /// wrong (an index out of range).
+  /// output nobody reads. Outputs never alias inputs. Returns null, or what is wrong (an index out
+  /// of range) in the reference's words; the text stays as it is until this thread's next run().
   virtual const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
                           void* scratch) const noexcept = 0;
 };
