@@ -149,6 +149,25 @@ std::string Body::element(const loop::KernelLoad& load, Level level, const std::
   return str("b", buffer, "[", index_text(load.offset, n_), "]");
 }
 
+/// A load in the inner loop whose guards hold or fail for the whole row. It then reads from the
+/// buffer's start where they fail, so that the loop has no branch.
+bool Body::is_hoisted(const KernelOperand& o) const {
+  if (o.kind != KernelOperand::kLoad || o.guards.empty()) return false;
+  if (level_of(k_, o.load.offset) != Level::kInner) return false;
+  for (const loop::Guard& g : o.guards) {
+    for (const Dim* d : {&g.index, &g.lo, &g.hi}) {
+      if (level_of(k_, *d) == Level::kInner) return false;
+    }
+  }
+  DimBindings none;
+  for (const loop::KernelIndex& x : k_.inner) {
+    const loop::Linear l = loop::coefficient_of(o.load.offset, x.symbol);
+    if (!l.is_linear || l.coefficient.lo() < 0) return false;
+    none.emplace(x.symbol, Dim(0));
+  }
+  return level_of(k_, o.load.offset.substitute(none)) != Level::kInner;
+}
+
 Piece Body::operand(const Let& let, const KernelOperand& o, const std::string& key,
                     const std::string& tile) {
   DType held = DType::f32;
@@ -176,7 +195,9 @@ Piece Body::operand(const Let& let, const KernelOperand& o, const std::string& k
     const std::string other = p.truth ? str(o.otherwise != 0 ? 1 : 0)
                                       : number_text(is_float(held) ? (held == DType::f64 ? DType::f64 : DType::f32)
                                                                    : DType::i64, o.otherwise);
-    p.text = str("((", guard_text(o.guards), ") ? ", p.text, " : ", other, ")");
+    const std::string holds = is_hoisted(o) && let.level == Level::kInner ? "h" + key.substr(1)
+                                                                         : guard_text(o.guards);
+    p.text = str("((", holds, ") ? ", p.text, " : ", other, ")");
   }
   const DType natural = held == DType::f64 ? DType::f64 : is_float(held) ? DType::f32 : DType::i64;
   if (!p.truth && natural != let.compute) {
@@ -253,7 +274,8 @@ void Body::stores(Lines& out, int stage, Level level) {
 void Body::pointers(Lines& out, int stage) {
   DimBindings none;
   for (const loop::KernelIndex& x : k_.inner) none.emplace(x.symbol, Dim(0));
-  const auto set_up = [&](const loop::KernelLoad& load, const std::string& key, bool constant) {
+  const auto set_up = [&](const loop::KernelLoad& load, const std::string& key, bool constant,
+                          const std::string& when) {
     if (level_of(k_, load.offset) != Level::kInner) return;
     for (const loop::KernelIndex& x : k_.inner) {
       if (!loop::coefficient_of(load.offset, x.symbol).is_linear) return;
@@ -261,14 +283,19 @@ void Body::pointers(Lines& out, int stage) {
     const Dim base = load.offset.substitute(none);
     if (level_of(k_, base) == Level::kInner) return;
     out.add(str(constant ? "const " : "", memory_type(k_.buffers[at(load.buffer)].dtype), "* const ",
-                key, " = b", load.buffer + first_, " + ", index_text(base, n_), ";"));
+                key, " = b", load.buffer + first_, " + ",
+                when.empty() ? index_text(base, n_) : str("(", when, " ? ", index_text(base, n_), " : 0)"),
+                ";"));
   };
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& let = k_.lets[i];
     if (let.stage != stage || let.level != Level::kInner) continue;
     for (std::size_t j = 0; j < let.operands.size(); ++j) {
       const KernelOperand& o = let.operands[j];
-      if (o.kind == KernelOperand::kLoad) set_up(o.load, str("q", i, "_", j), true);
+      if (o.kind != KernelOperand::kLoad) continue;
+      const std::string holds = is_hoisted(o) ? str("h", i, "_", j) : "";
+      if (!holds.empty()) out.add(str("const int ", holds, " = ", guard_text(o.guards), ";"));
+      set_up(o.load, str("q", i, "_", j), true, holds);
     }
   }
   for (std::size_t j = 0; j < k_.stores.size(); ++j) {
@@ -276,7 +303,7 @@ void Body::pointers(Lines& out, int stage) {
     const Let& let = k_.lets[at(s.let)];
     const int when = let.reduce == Reduce::kNone ? let.stage : let.stage + 1;
     if (!is_column_store(s) && store_level(s) == Level::kInner && when == stage) {
-      set_up({s.buffer, s.offset}, str("z", j), false);
+      set_up({s.buffer, s.offset}, str("z", j), false, "");
     }
   }
 }

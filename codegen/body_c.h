@@ -62,6 +62,7 @@ class Body {
   Piece operand(const loop::Let& let, const loop::KernelOperand& o, const std::string& key,
                 const std::string& tile);
   std::string element(const loop::KernelLoad& load, loop::Level level, const std::string& key);
+  bool is_hoisted(const loop::KernelOperand& o) const;
   std::string guard_text(const std::vector<loop::Guard>& guards);
   std::string value(int i) const;
   loop::Level store_level(const loop::KernelStore& s) const;

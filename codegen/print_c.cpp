@@ -162,6 +162,7 @@ class Contracting {
     const std::string columns = small ? str(c_.n[0].extent.value()) : n_.text(c_.n[0].extent);
     Body body(epilogue_ ? *epilogue_ : empty_, n_, own);
     if (epilogue_) body.prologue(out_);
+    if (is_turned()) turn(type);
     out_.open("for (int64_t row = begin; row < end; ++row)");
     const std::string m = n_.text(extent_of(c_.m));
     out_.add(str("const int64_t batch = row / ", m, ", mm = row % ", m, ";"));
@@ -199,12 +200,36 @@ class Contracting {
   }
 
  private:
-  static constexpr std::int64_t kMostColumns = 256;
+  static constexpr std::int64_t kMostColumns = 256, kMostTurned = 4096;
 
   static Dim extent_of(const std::vector<loop::AxisOf<Dim>>& axes) {
     Dim size = 1;
     for (const auto& x : axes) size = size * x.extent;
     return size;
+  }
+
+  /// B is small and its columns lie apart: a copy in which they are neighbours serves all rows.
+  bool is_turned() const {
+    const Dim size = extent_of(c_.k) * c_.n[0].extent;
+    const bool alone = std::all_of(c_.batch.begin(), c_.batch.end(),
+                                   [](const loop::AxisOf<Dim>& x) { return x.b.is(0); });
+    return alone && !c_.n[0].b.is(1) && size.is_const() && size.value() <= kMostTurned;
+  }
+
+  void turn(const std::string& type) {
+    const std::int64_t columns = c_.n[0].extent.value();
+    out_.add(str(type, " turned[", extent_of(c_.k).value() * columns, "];"));
+    std::string offset = "0";
+    std::string number = "0";
+    for (std::size_t i = 0; i < c_.k.size(); ++i) {
+      const std::string index = str("k", i), extent = n_.text(c_.k[i].extent);
+      out_.open(str("for (int64_t ", index, " = 0; ", index, " < ", extent, "; ++", index, ")"));
+      offset += str(" + ", index, " * ", n_.text(c_.k[i].b));
+      number = str("(", number, ") * ", extent, " + ", index);
+    }
+    out_.add(str("for (int64_t j = 0; j < ", columns, "; ++j) turned[(", number, ") * ", columns,
+                 " + j] = ", loaded_text(c_.dtype, str("B[", offset, " + j * ", n_.text(c_.n[0].b), "]")), ";"));
+    for (std::size_t i = 0; i < c_.k.size(); ++i) out_.close();
   }
 
   /// Offsets a<name>, b<name>, c<name> and coordinates h<name>, w<name> of a flattened index.
@@ -247,6 +272,13 @@ class Contracting {
     }
     if (c_.k.empty()) out_.open("");
     emit(steps, "K");
+    if (is_turned()) {
+      std::string number = "0";
+      for (std::size_t i = 0; i < c_.k.size(); ++i) {
+        number = str("(", number, ") * ", n_.text(c_.k[i].extent), " + k", i);
+      }
+      out_.add(str("const int64_t kB = (", number, ") * ", c_.n[0].extent.value(), ";"));
+    }
     std::string a = loaded_text(c_.dtype, "A[aB + aM + aK]");
     if (c_.guarded) {
       out_.add(str("const int64_t h = hB + hM + hK + ", n_.text(c_.h0), ", w_ = wB + wM + wK + ",
@@ -255,10 +287,12 @@ class Contracting {
                    n_.text(c_.width), ") continue;"));
     }
     out_.add(str("const ", type, " a = ", a, ";"));
+    std::string b = "turned[kB + n0 + j]";
+    if (!is_turned()) {
+      b = loaded_text(c_.dtype, str("B[bB + bM + bK + (n0 + j) * ", n_.text(c_.n[0].b), "]"));
+    }
     out_.add("#pragma omp simd");
-    const std::string step = n_.text(c_.n[0].b);
-    out_.add(str("for (int64_t j = 0; j < w; ++j) acc[j] += a * ",
-                 loaded_text(c_.dtype, str("B[bB + bM + bK + (n0 + j) * ", step, "]")), ";"));
+    out_.add(str("for (int64_t j = 0; j < w; ++j) acc[j] += a * ", b, ";"));
     for (std::size_t i = 0; i < std::max<std::size_t>(1, c_.k.size()); ++i) out_.close();
   }
 

@@ -152,25 +152,17 @@ class CpuCode : public Code {
     const std::size_t count = whole ? 1 : std::clamp<std::size_t>(texts.size() / kFunctionsPerUnit, 1, 16);
     std::vector<std::string> units(count, codegen::unit_header());
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      units[i % count] += (whole ? "static inline " : "") + (whole ? inlined(texts[i]) : texts[i]);
+      units[i % count] += texts[i];
     }
     if (whole) units[0] += whole_text();
-    const codegen::Built built = codegen::build(units);
+    codegen::CompileOptions options;
+    if (whole) options.extra_flags = "-fno-semantic-interposition";  // so that it inlines them
+    const codegen::Built built = codegen::build(units, options);
     libraries_ = built.libraries;
     build_seconds_ = built.seconds;
     from_cache_ = built.from_cache;
-    if (whole) {
-      whole_ = reinterpret_cast<WholeFunction>(libraries_[0].symbol("plait_whole"));
-      return;
-    }
+    if (whole) whole_ = reinterpret_cast<WholeFunction>(libraries_[0].symbol("plait_whole"));
     for (std::size_t i = 0; i < texts.size(); ++i) unit_of_[name_in(texts[i])] = i % count;
-  }
-
-  /// Every function of a text becomes local to the unit.
-  static std::string inlined(std::string text) {
-    const std::size_t second = text.find("\nvoid k_");
-    if (second != std::string::npos) text.insert(second + 1, "static inline ");
-    return text;
   }
 
   static std::string name_in(const std::string& text) {
@@ -250,11 +242,9 @@ class CpuCode : public Code {
 
   LoopRun bind_loop(const LoopCall& call, const DimBindings& sizes, std::int64_t& shared) {
     LoopRun run;
-    if (!whole_) {
-      run.function = reinterpret_cast<codegen::LoopFunction>(symbol(call.function.name));
-      if (!call.column_sizes.empty()) {
-        run.finish = reinterpret_cast<codegen::FinishFunction>(symbol(call.function.name, "_finish"));
-      }
+    run.function = reinterpret_cast<codegen::LoopFunction>(symbol(call.function.name));
+    if (!call.column_sizes.empty()) {
+      run.finish = reinterpret_cast<codegen::FinishFunction>(symbol(call.function.name, "_finish"));
     }
     for (int b : call.buffers) run.pointers.push_back(pointer(b));
     run.sizes = numbers(call.function.parameters, sizes);

@@ -14,7 +14,31 @@ using Compared = std::conditional_t<Half<T>, float, T>;
 template <bool largest, class C>
 bool beats(C rival, C best) {
   const bool beyond = largest ? rival > best : rival < best;
-  return beyond || (rival != rival && best == best);
+  return beyond | ((rival != rival) & (best == best));
+}
+
+/// Where the extremum of a line without gaps is: first its value, then the place that has it.
+template <class T, bool largest>
+std::int64_t first_extremum(const T* x, std::int64_t size) {
+  constexpr std::int64_t kLanes = 16;
+  Compared<T> best[kLanes];
+  for (Compared<T>& b : best) b = x[0];
+  const std::int64_t whole = size / kLanes * kLanes;
+  for (std::int64_t i = 0; i < whole; i += kLanes) {
+#pragma omp simd
+    for (int j = 0; j < kLanes; ++j) {
+      const Compared<T> rival = x[i + j];
+      best[j] = beats<largest>(rival, best[j]) ? rival : best[j];
+    }
+  }
+  Compared<T> value = best[0];
+  for (const Compared<T> b : best) value = beats<largest>(b, value) ? b : value;
+  for (std::int64_t i = whole; i < size; ++i) {
+    value = beats<largest, Compared<T>>(x[i], value) ? Compared<T>(x[i]) : value;
+  }
+  std::int64_t i = 0;
+  while (!(x[i] == value || (value != value && x[i] != x[i]))) ++i;
+  return i;
 }
 
 template <class T, bool largest>
@@ -31,6 +55,10 @@ class Choose final : public HandKernel {
       Compared<T> best[LineTasks::kWidth];
       std::int64_t* where = y + block.outer * lines.inners + block.first;
       const std::int64_t first = lines.at(block.outer, 0, block.first);
+      if (lines.inners == 1) {
+        *where = first_extremum<T, largest>(x + first, lines.size);
+        return;
+      }
       for (int j = 0; j < block.count; ++j) {
         best[j] = x[first + j];
         where[j] = 0;

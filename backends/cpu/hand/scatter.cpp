@@ -89,7 +89,7 @@ class ScatterAdd final : public HandKernel {
   }
 
  private:
-  static constexpr std::int64_t kColumns = 128, kTaskElements = 131072;
+  static constexpr std::int64_t kColumns = 64, kTaskElements = 131072;
 
   /// order: the updates of rows first .. first + count - 1, by row; ends: where each row's end.
   const char* sort(const Indices& indices, std::int64_t first, std::int64_t count,
@@ -204,8 +204,11 @@ class ScatterAlong final : public HandKernel {
     tasks_.each(task, [&](const LineBlock& block) {
       const std::int64_t first = lines.at(block.outer, 0, block.first);
       const std::int64_t update = block.outer * updates_ * lines.inners + block.first;
-      for (std::int64_t i = first; i < first + lines.size * lines.inners; i += lines.inners) {
-        copy_or_zero(x ? x + i : nullptr, block.count, out + i);
+      const bool together = block.count == lines.inners;  // the block is one stretch of memory
+      const std::int64_t rows = together ? 1 : lines.size;
+      const std::int64_t piece = together ? lines.size * lines.inners : block.count;
+      for (std::int64_t i = first; i < first + rows * lines.inners; i += lines.inners) {
+        copy_or_zero(x ? x + i : nullptr, piece, out + i);
       }
       for (int j = 0; j < block.count && !wrong; ++j) {
         wrong = slots.assign(indices, update + j, lines.inners);

@@ -1,0 +1,83 @@
+// Lifetimes read off the steps.
+#include "cli/buffers.h"
+
+#include <algorithm>
+#include <set>
+
+namespace plait::cli {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+std::vector<BufferLife> buffer_lives(const plan::Program& program) {
+  const int end = std::max(0, static_cast<int>(program.steps.size()) - 1);
+  std::vector<BufferLife> lives(program.buffers.size());
+  std::vector<bool> touched(lives.size(), false);
+  const auto touch = [&](int buffer, int step) {
+    BufferLife& life = lives[at(buffer)];
+    if (!touched[at(buffer)]) life.first = step;
+    touched[at(buffer)] = true;
+    life.last = std::max(life.last, step);
+  };
+  const auto buffer_of = [&](const plan::Binding& b) { return program.values[at(b.held)].buffer; };
+  for (const plan::Binding& feed : program.feeds) {
+    touch(buffer_of(feed), 0);
+    lives[at(buffer_of(feed))].fed = true;
+  }
+  for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
+    for (int b : program.steps[at(s)].writes) touch(b, s);
+    for (int b : program.steps[at(s)].reads) touch(b, s);
+  }
+  for (const plan::Binding& fetch : program.fetches) {
+    touch(buffer_of(fetch), end);
+    lives[at(buffer_of(fetch))].fetched = true;
+  }
+  for (std::size_t b = 0; b < lives.size(); ++b) {
+    if (program.buffers[b].space == plan::Space::kArena) continue;
+    lives[b].first = 0;
+    lives[b].last = end;
+  }
+  for (const plan::Held& held : program.values) {
+    if (held.buffer >= 0 && !lives[at(held.buffer)].held) lives[at(held.buffer)].held = &held;
+  }
+  return lives;
+}
+
+Peak arena_peak(const plan::Program& program, const std::vector<BufferLife>& lives) {
+  std::vector<std::int64_t> change(program.steps.size() + 2, 0);
+  const auto in_arena = [&](std::size_t b) {
+    return program.buffers[b].space == plan::Space::kArena;
+  };
+  for (std::size_t b = 0; b < lives.size(); ++b) {
+    if (!in_arena(b)) continue;
+    change[at(lives[b].first)] += program.buffers[b].bytes;
+    change[at(lives[b].last) + 1] -= program.buffers[b].bytes;
+  }
+  Peak peak;
+  std::int64_t now = 0;
+  for (std::size_t s = 0; s < change.size(); ++s) {
+    now += change[s];
+    if (now <= peak.bytes) continue;
+    peak.bytes = now;
+    peak.step = static_cast<int>(s);
+  }
+  for (std::size_t b = 0; b < lives.size(); ++b) {
+    if (in_arena(b) && lives[b].first <= peak.step && peak.step <= lives[b].last) {
+      peak.buffers.push_back(static_cast<int>(b));
+    }
+  }
+  std::stable_sort(peak.buffers.begin(), peak.buffers.end(), [&](int a, int b) {
+    return program.buffers[at(a)].bytes > program.buffers[at(b)].bytes;
+  });
+  return peak;
+}
+
+int kernel_count(const plan::Program& program) {
+  std::set<std::string> ids;
+  for (const plan::Step& step : program.steps) ids.insert(step.kernel);
+  return static_cast<int>(ids.size());
+}
+
+}  // namespace plait::cli

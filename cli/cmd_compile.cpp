@@ -1,0 +1,107 @@
+// plait compile FILE -o F.plan: a program as a file, its code in the cache.
+#include <cstdio>
+
+#include "base/text.h"
+#include "cli/buffers.h"
+#include "cli/command.h"
+#include "cli/compiled.h"
+#include "cli/json.h"
+#include "cli/summary.h"
+#include "cli/timing.h"
+#include "io/file.h"
+#include "ir/text.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"-o", "F.plan", "where to write the program; without it, the cache is filled"},
+    kTargetFlag,
+    kThreadsFlag,
+    kMeasureFlag,
+    kNoFuseFlag,
+    {"--rebuild", "", "of a plan: plan it anew when it is for another machine"},
+    kGraphFlag,
+    kSetFlag,
+    kJsonFlag,
+};
+
+std::string hex(std::uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+std::unique_ptr<Code> build(const Planned& planned) {
+  const plan::Program& p = planned.compiled.program;
+  std::vector<std::vector<Call>> calls;
+  for (const plan::Step& step : p.steps) calls.push_back(step.calls);
+  return planned.target->load(calls, p.texts, p.whole);
+}
+
+void run_compile(const Args& args) {
+  const Planned planned = load_planned(args);
+  const Compiled& c = planned.compiled;
+  const plan::Program& p = c.program;
+  const std::string hash = hex(plan::program_hash(ir::parse_graph(p.graph_text, p.graph_name),
+                                                  *planned.target, planned.options));
+  const std::string bytes = plan::to_bytes(p);
+  if (args.has("-o")) io::write_file(args.text("-o"), {bytes});
+  const Clock::time_point start = Clock::now();
+  const std::unique_ptr<Code> code = build(planned);
+  const double load_seconds = seconds_since(start);
+  const int made = code->units() - code->built_from_cache();
+  if (args.has("--json")) {
+    return print_json({{"graph", p.graph_name},
+                       {"target", p.target},
+                       {"threads", p.threads},
+                       {"hash", hash},
+                       {"plan_bytes", bytes.size()},
+                       {"states_bytes", p.states_bytes},
+                       {"arena_bytes", p.arena_bytes},
+                       {"scratch_bytes", p.scratch_bytes},
+                       {"peak_bytes", p.peak_bytes()},
+                       {"steps", p.steps.size()},
+                       {"kernels", kernel_count(p)},
+                       {"functions", p.texts.size()},
+                       {"units_compiled", made},
+                       {"units_from_cache", code->built_from_cache()},
+                       {"plan_from_cache", c.from_cache},
+                       {"plan_seconds", c.seconds},
+                       {"load_seconds", load_seconds}});
+  }
+  const std::string where = args.has("-o") ? args.text("-o") : "not written";
+  print(Table{{},
+              {},
+              {{"graph", p.graph_name},
+               {"target", str(p.target, ", ", p.threads, p.threads == 1 ? " thread" : " threads")},
+               {"hash", hash},
+               {"plan", str(where, ", ", bytes_text(static_cast<std::int64_t>(bytes.size())))},
+               {"memory", str("states ", bytes_text(p.states_bytes), ", arena ",
+                              bytes_text(p.arena_bytes), ", scratch ",
+                              bytes_text(p.scratch_bytes))},
+               {"steps", str(p.steps.size(), p.whole ? ", run as one function" : "", "; ",
+                             kernel_count(p), " different kernels, ", p.texts.size(),
+                             " generated functions")},
+               {"planned in", str(duration_text(c.seconds), c.from_cache ? ", from the cache" : "")},
+               {"code in", str(duration_text(load_seconds), "; files of C compiled ", made,
+                               ", from the cache ", code->built_from_cache())}}}
+            .text());
+}
+
+}  // namespace
+
+constinit const Command kCompile{
+    .name = "compile",
+    .usage = "FILE -o F.plan [options]",
+    .doc = "compiles a graph of FILE into a program that `plait run F.plan` runs",
+    .least_words = 1,
+    .most_words = 1,
+    .flags = kFlags,
+    .details =
+        "The plan holds the graph, the steps, the code's text and where every buffer lies; it is\n"
+        "for this kind of machine and this number of threads. The compiled code is in the cache.\n"
+        "The hash is over graph, target and options: plans of one hash are the same.\n",
+    .run = run_compile};
+
+}  // namespace plait::cli

@@ -1,0 +1,160 @@
+// Compiling FILE, or reading the plan that it is.
+#include "cli/compiled.h"
+
+#include <chrono>
+
+#include "backends/backends.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/source.h"
+#include "io/file.h"
+#include "ir/text.h"
+#include "ops/initializers.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr std::string_view kPlanBegins = "plait-plan ";
+
+std::unique_ptr<Target> target_named(const std::string& name, std::int64_t threads) {
+  std::unique_ptr<Target> target = make_target(name, static_cast<int>(threads));
+  if (!target) fail("backend ", name, " runs graphs node by node: only cpu has programs");
+  return target;
+}
+
+plan::Options options_from(const Args& args) {
+  plan::Options options;
+  options.measure = args.has("--measure");
+  options.fuse = !args.has("--no-fuse");
+  return options;
+}
+
+/// The options a plan was made with.
+plan::Options options_from(const std::string& text) {
+  for (int bits = 0; bits < 8; ++bits) {
+    const plan::Options options{(bits & 1) == 0, (bits & 2) != 0, (bits & 4) == 0};
+    if (options.text() == text) return options;
+  }
+  return {};
+}
+
+/// Of the symbols of a plan, those that --set says.
+DimBindings set_sizes(const Args& args) {
+  DimBindings sizes;
+  for (const std::string& list : args.all("--set")) {
+    for (const std::string& pair : split(list, ',')) {
+      const auto [name, text] = name_and_value("--set", pair);
+      sizes.emplace(name, Dim(parse_integer(text, "--set " + name)));
+    }
+  }
+  return sizes;
+}
+
+/// What keeps a plan from running here; empty when nothing does.
+std::string obstacle(const plan::Program& program, const Target& target) {
+  if (program.target != target.identity()) {
+    return str("was compiled for ", program.target, "; this is ", target.identity());
+  }
+  if (program.threads != target.threads()) {
+    return str("was compiled for ", program.threads, " threads, not for ", target.threads());
+  }
+  return "";
+}
+
+Planned read_plan(const Args& args) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::string file = args.words()[0];
+  if (args.has("--graph")) throw UsageError("--graph: a plan holds one graph");
+  if (args.has("--measure") || args.has("--no-fuse")) {
+    throw UsageError("--measure and --no-fuse are said when a plan is compiled");
+  }
+  Planned out;
+  out.compiled.program = plan::from_bytes(io::read_file(file), file);
+  plan::Program& program = out.compiled.program;
+  io::Import import;
+  import.package.graphs = {ir::parse_graph(program.graph_text, file)};
+  out.graph = set_symbols(import, args).graphs[0];
+  out.sizes = set_sizes(args);
+  out.options = options_from(program.options);
+  const std::int64_t threads = args.whole("--threads", program.threads, 1);
+  out.target = target_named(args.text("--backend", program.backend), threads);
+  const std::string why = obstacle(program, *out.target);
+  if (!why.empty() && !args.has("--rebuild")) {
+    fail(file, ": ", why, ": compile again here, or say --rebuild");
+  }
+  if (!why.empty()) {
+    out.compiled = compile(import.package.graphs[0], *out.target, {.plan = out.options});
+  } else {
+    out.compiled.from_cache = true;
+    out.compiled.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_plan(const std::string& file) {
+  if (file == "-" || file.starts_with("model:")) return false;
+  char head[kPlanBegins.size()];
+  io::InputFile in(file);
+  return std::string_view(head, in.read_fully(head, sizeof head)) == kPlanBegins;
+}
+
+Planned load_planned(const Args& args) {
+  if (is_plan(args.words()[0])) return read_plan(args);
+  Planned out;
+  out.target = target_named(args.text("--backend", "cpu"), args.whole("--threads", 0, 1));
+  out.graph = chosen_graph(load_checked(args), args);
+  out.options = options_from(args);
+  out.compiled = compile(out.graph, *out.target, {.plan = out.options});
+  return out;
+}
+
+void set_state(Executor& executor, const std::string& name, const Array& value) {
+  const plan::Program& program = executor.program();
+  for (const plan::StateBinding& s : program.states) {
+    if (s.state.name != name) continue;
+    const ir::Type& type = s.state.type;
+    if (value.dtype() != type.dtype || !(shape_of(value.sizes()) == type.shape)) {
+      fail("state '", name, "' is ", type_text(value), ", the program wants ", type);
+    }
+    return executor.set_state(name, value);
+  }
+  std::vector<std::string> names;
+  for (const plan::StateBinding& s : program.states) names.push_back(s.state.name);
+  fail("there is no state '", name, "'.", suggestion(name, names));
+}
+
+void Loaded::refresh() {
+  for (const auto& [name, value] : feeds) executor.set_feed(name, value);
+}
+
+void Loaded::reset(std::uint64_t seed) {
+  for (const plan::StateBinding& s : executor.program().states) {
+    executor.set_state(s.state.name, initial_value(s.state, seed));
+  }
+}
+
+Loaded load(Planned planned, std::uint64_t seed) {
+  DimBindings sizes = planned.sizes;
+  std::vector<std::string> guessed;
+  for (const auto& [name, symbol] : planned.compiled.program.symbols) {
+    if (!sizes.emplace(name, Dim(symbol.hi())).second) continue;
+    guessed.push_back(str(name, "=", symbol.hi()));
+  }
+  if (!guessed.empty()) note("sizes at the end of their ranges: " + join(guessed, ", "));
+  const bool symbolic = !planned.compiled.program.symbols.empty();
+  Executor executor(std::move(planned.compiled.program), *planned.target);
+  if (symbolic) executor.set_sizes(sizes);
+  Loaded out{std::move(planned.target), substitute(planned.graph, sizes), std::move(executor), {}};
+  for (ir::ValueId id : out.graph.feeds) {
+    out.feeds.emplace(out.graph.value(id).name, random_feed(out.graph, id, seed));
+  }
+  out.reset(seed);
+  out.refresh();
+  return out;
+}
+
+}  // namespace plait::cli

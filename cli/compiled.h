@@ -1,0 +1,59 @@
+// A program for the commands that plan, run, explain or time one: a graph of FILE compiled, or a
+// plan that `plait compile` wrote. Ready to run, it has initial states and random feeds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cli/args.h"
+#include "run/session.h"
+
+namespace plait::cli {
+
+inline constexpr Flag kTargetFlag{"--backend", "NAME", "cpu, the default"};
+inline constexpr Flag kThreadsFlag{"--threads", "N", "as many as there are cpus unless said"};
+inline constexpr Flag kMeasureFlag{"--measure", "",
+                                   "time the implementations of contractions, take the fastest"};
+inline constexpr Flag kNoFuseFlag{"--no-fuse", "", "every node its own kernel, for comparison"};
+inline constexpr Flag kSeedFlag{"--seed", "N",
+                                "of initial states and random feeds; 0 unless said"};
+inline constexpr std::string_view kPlanHelp =
+    "FILE may also be a plan that `plait compile` wrote.\n";
+
+/// Whether a file's first bytes are a plan's. Standard input and models are none.
+bool is_plan(const std::string& file);
+
+struct Planned {
+  std::unique_ptr<Target> target;
+  ir::Graph graph;    // with the sizes that --set says; of a plan: what it was planned from
+  DimBindings sizes;  // of a plan's symbols: those that --set says
+  plan::Options options;
+  Compiled compiled;
+};
+
+/// FILE, compiled or read, for the backend and threads that the options name. UserError when a
+/// plan was compiled for another machine or another number of threads, unless --rebuild plans it
+/// anew.
+Planned load_planned(const Args& args);
+
+/// A program in memory with values to run on.
+struct Loaded {
+  std::unique_ptr<Target> target;
+  ir::Graph graph;  // all sizes are numbers
+  Executor executor;
+  Arrays feeds;
+
+  /// Feeds lie in the arena, where steps may write over them: to be called before each run.
+  void refresh();
+  /// Initial values by the seed.
+  void reset(std::uint64_t seed);
+};
+
+/// Symbols that nothing says are set to the end of their ranges, and a note says so.
+Loaded load(Planned planned, std::uint64_t seed);
+
+/// UserError unless the value has the dtype and sizes of that state.
+void set_state(Executor& executor, const std::string& name, const Array& value);
+
+}  // namespace plait::cli

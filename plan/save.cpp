@@ -1,0 +1,81 @@
+// A program as bytes: a first line `plait-plan FORMAT HASH LENGTH`, then that many bytes of members
+// (save_fields.h) as save_writer.h writes them.
+#include <charconv>
+#include <cstdio>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "plan/program.h"
+#include "plan/save_check.h"
+#include "plan/save_reader.h"
+#include "plan/save_writer.h"
+
+namespace plait::plan {
+namespace {
+
+constexpr std::string_view kMagic = "plait-plan ";
+// Raised when members keep their names and change their meaning; names are checked anyway.
+constexpr int kFormat = 1;
+constexpr std::size_t kLongestFirstLine = 80;
+
+std::string hash_text(std::string_view body) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(fnv1a64(body)));
+  return text;
+}
+
+/// The bytes behind the first line, when they are those that were written.
+std::string_view opened(std::string_view bytes, const std::string& where) {
+  const std::string_view head = bytes.substr(0, kMagic.size());
+  const std::size_t end = bytes.substr(0, kLongestFirstLine).find('\n');
+  if (head.empty() || head != kMagic.substr(0, head.size())) fail(where, ": this is not a plan");
+  if (end == std::string_view::npos) {
+    if (bytes.size() >= kLongestFirstLine) fail(where, ": this is not a plan");
+    fail(where, ": the plan is cut in its first line: compile again");
+  }
+  const std::vector<std::string> words =
+      split(bytes.substr(kMagic.size(), end - kMagic.size()), ' ');
+  if (words[0] != std::to_string(kFormat)) {
+    fail(where, ": the plan was written by another version (format '", words[0], "', this one has ",
+         kFormat, "): compile again");
+  }
+  const std::string_view body = bytes.substr(end + 1);
+  std::size_t length = 0;
+  const char* const last = words.back().data() + words.back().size();
+  const auto read = std::from_chars(words.back().data(), last, length);
+  if (words.size() != 3 || read.ec != std::errc() || read.ptr != last || body.size() > length) {
+    fail(where, ": the plan is damaged (its first line does not fit it): compile again");
+  }
+  if (body.size() < length) {
+    fail(where, ": the plan is cut (", body.size(), " of ", length, " bytes): compile again");
+  }
+  if (words[1] != hash_text(body)) {
+    fail(where, ": the plan is damaged (its content is not what was written): compile again");
+  }
+  return body;
+}
+
+}  // namespace
+
+std::string to_bytes(const Program& program) {
+  Writer writer;
+  fields(writer, program);
+  const std::string body = writer.take();
+  return str(kMagic, kFormat, " ", hash_text(body), " ", body.size(), "\n") + body;
+}
+
+Program from_bytes(std::string_view bytes, const std::string& where) {
+  const std::string_view body = opened(bytes, where);
+  Program program;
+  try {
+    Reader reader(body);
+    fields(reader, program);
+    reader.expect_end();
+    check_program(program);
+  } catch (const UserError& e) {
+    fail(where, ": the plan is damaged (", e.what(), "): compile again");
+  }
+  return program;
+}
+
+}  // namespace plait::plan

@@ -1,0 +1,148 @@
+// What of a program is kept, struct by struct: one list of names for the writer and the reader
+// both. `a(name, member)` writes or reads one member; T is const when it is written.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+
+#include "plan/program.h"
+
+namespace plait::plan {
+
+template <class T, class U>
+concept Is = std::same_as<std::remove_const_t<T>, U>;
+
+// Enumerations are written as words.
+constexpr const auto& words_of(DType) { return kDTypeNames; }
+inline constexpr std::array<std::string_view, 3> kSpaceNames{"arena", "state", "constant"};
+constexpr const auto& words_of(Space) { return kSpaceNames; }
+inline constexpr std::array<std::string_view, 4> kRoleNames{"param", "buffer", "slot", "counter"};
+constexpr const auto& words_of(ir::Role) { return kRoleNames; }
+inline constexpr std::array<std::string_view, 3> kSplitNames{"split", "broadcast", "partial"};
+constexpr const auto& words_of(ir::Layout::Kind) { return kSplitNames; }
+
+// --- types and states ---
+
+template <class A, Is<ir::Layout> T>
+void fields(A& a, T& x) {
+  a("kind", x.kind)("axis", x.axis);
+}
+
+template <class A, Is<ir::Place> T>
+void fields(A& a, T& x) {
+  a("device", x.device)("ranks", x.ranks)("mesh", x.mesh)("axes", x.axes);
+}
+
+template <class A, Is<ir::Type> T>
+void fields(A& a, T& x) {
+  a("dtype", x.dtype)("shape", x.shape)("place", x.place);
+}
+
+template <class A, Is<ir::Init> T>
+void fields(A& a, T& x) {
+  a("kind", x.kind)("attrs", x.attrs);
+}
+
+template <class A, Is<ir::State> T>
+void fields(A& a, T& x) {
+  a("name", x.name)("type", x.type)("role", x.role)("init", x.init);
+}
+
+// --- calls ---
+
+template <class A, Is<Function> T>
+void fields(A& a, T& x) {
+  a("name", x.name)("parameters", x.parameters);
+}
+
+template <class A, Is<LoopCall> T>
+void fields(A& a, T& x) {
+  a("function", x.function)("buffers", x.buffers)("column_sizes", x.column_sizes);
+  a("kept", x.kept)("kept_size", x.kept_size)("rows", x.rows)("finish_rows", x.finish_rows);
+  a("work", x.work);
+}
+
+template <class A, Is<loop::AxisOf<Dim>> T>
+void fields(A& a, T& x) {
+  a("extent", x.extent)("a", x.a)("b", x.b)("c", x.c)("h", x.h)("w", x.w);
+}
+
+template <class A, Is<loop::Contraction> T>
+void fields(A& a, T& x) {
+  a("dtype", x.dtype)("batch", x.batch)("m", x.m)("n", x.n)("k", x.k);
+  a("a0", x.a0)("b0", x.b0)("c0", x.c0)("guarded", x.guarded);
+  a("h0", x.h0)("w0", x.w0)("height", x.height)("width", x.width);
+}
+
+template <class A, Is<ProductCall::Part> T>
+void fields(A& a, T& x) {
+  a("contraction", x.contraction)("epilogue", x.epilogue)("buffers", x.buffers);
+  a("generated", x.generated)("variant", x.variant);
+}
+
+template <class A, Is<ProductCall> T>
+void fields(A& a, T& x) {
+  a("a", x.a)("b", x.b)("c", x.c)("b_constant", x.b_constant)("parts", x.parts);
+}
+
+template <class A, Is<HandCall> T>
+void fields(A& a, T& x) {
+  a("op", x.op)("attrs", x.attrs)("inputs", x.inputs)("outputs", x.outputs);
+  a("input_buffers", x.input_buffers)("output_buffers", x.output_buffers);
+}
+
+// --- the program ---
+
+template <class A, Is<Buffer> T>
+void fields(A& a, T& x) {
+  a("name", x.name)("space", x.space)("bytes", x.bytes)("offset", x.offset);
+  a("first", x.first)("last", x.last);
+}
+
+template <class A, Is<Held> T>
+void fields(A& a, T& x) {
+  a("name", x.name)("type", x.type)("layout", x.layout)("buffer", x.buffer);
+}
+
+template <class A, Is<Step> T>
+void fields(A& a, T& x) {
+  a("kernel", x.kernel)("kind", x.kind)("name", x.name)("path", x.path)("nodes", x.nodes);
+  a("calls", x.calls)("reads", x.reads)("writes", x.writes)("operations", x.operations);
+  a("bytes_read", x.bytes_read)("bytes_written", x.bytes_written);
+  a("shared_bytes", x.shared_bytes)("thread_bytes", x.thread_bytes);
+}
+
+template <class A, Is<Binding> T>
+void fields(A& a, T& x) {
+  a("name", x.name)("held", x.held);
+}
+
+template <class A, Is<StateBinding> T>
+void fields(A& a, T& x) {
+  a("state", x.state)("held", x.held);
+}
+
+template <class A, Is<LogEntry> T>
+void fields(A& a, T& x) {
+  a("pass", x.pass)("node", x.node)("what", x.what)("why", x.why);
+}
+
+/// Symbols stand before everything that has sizes.
+template <class A, Is<Program> T>
+void fields(A& a, T& x) {
+  a.symbols(x.symbols);
+  a("graph_name", x.graph_name)("graph_text", x.graph_text)("backend", x.backend);
+  a("target", x.target)("options", x.options)("threads", x.threads);
+  a("buffers", x.buffers)("values", x.values)("steps", x.steps);
+  a("feeds", x.feeds)("fetches", x.fetches)("states", x.states);
+  a("constants", x.constants)("texts", x.texts)("whole", x.whole);
+  a("states_bytes", x.states_bytes)("arena_bytes", x.arena_bytes);
+  a("scratch_bytes", x.scratch_bytes)("persistent_bytes", x.persistent_bytes);
+  a("shared_bytes", x.shared_bytes)("thread_bytes", x.thread_bytes);
+  a("lower_bound_bytes", x.lower_bound_bytes)("placed_by", x.placed_by);
+  a("log", x.log)("seconds", x.seconds);
+}
+
+}  // namespace plait::plan
