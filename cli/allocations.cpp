@@ -34,13 +34,13 @@ std::int64_t heap_bytes() {
 
 }  // namespace
 
-Allocated allocated_during(void (*run)(void*), void* argument) {
+Allocated allocated_during(const std::function<void()>& run) {
   Allocated out;
   const std::int64_t before = heap_bytes();
   calls = 0;
   counting = true;
   try {
-    run(argument);
+    run();
   } catch (...) {
     counting = false;
     throw;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace plait::cli {
 
@@ -12,11 +13,6 @@ struct Allocated {
 };
 
 /// What `run` allocated.
-Allocated allocated_during(void (*run)(void*), void* argument);
-
-template <class F>
-Allocated allocated_during(F& run) {
-  return allocated_during([](void* f) { (*static_cast<F*>(f))(); }, &run);
-}
+Allocated allocated_during(const std::function<void()>& run);
 
 }  // namespace plait::cli

@@ -71,21 +71,20 @@ void run_compile(const Args& args) {
                        {"load_seconds", load_seconds}});
   }
   const std::string where = args.has("-o") ? args.text("-o") : "not written";
-  print(Table{{},
-              {},
-              {{"graph", p.graph_name},
-               {"target", str(p.target, ", ", p.threads, p.threads == 1 ? " thread" : " threads")},
-               {"hash", hash},
-               {"plan", str(where, ", ", bytes_text(static_cast<std::int64_t>(bytes.size())))},
-               {"memory", str("states ", bytes_text(p.states_bytes), ", arena ",
-                              bytes_text(p.arena_bytes), ", scratch ",
-                              bytes_text(p.scratch_bytes))},
-               {"steps", str(p.steps.size(), p.whole ? ", run as one function" : "", "; ",
-                             kernel_count(p), " different kernels, ", p.texts.size(),
-                             " generated functions")},
-               {"planned in", str(duration_text(c.seconds), c.from_cache ? ", from the cache" : "")},
-               {"code in", str(duration_text(load_seconds), "; files of C compiled ", made,
-                               ", from the cache ", code->built_from_cache())}}}
+  print(Table{
+      {},
+      {},
+      {{"graph", p.graph_name},
+       {"target", str(p.target, ", ", p.threads, p.threads == 1 ? " thread" : " threads")},
+       {"hash", hash},
+       {"plan", str(where, ", ", bytes_text(static_cast<std::int64_t>(bytes.size())))},
+       {"memory", str("states ", bytes_text(p.states_bytes), ", arena ", bytes_text(p.arena_bytes),
+                      ", scratch ", bytes_text(p.scratch_bytes))},
+       {"steps", str(p.steps.size(), p.whole ? ", run as one function" : "", "; ", kernel_count(p),
+                     " different kernels, ", p.texts.size(), " generated functions")},
+       {"planned in", str(duration_text(c.seconds), c.from_cache ? ", from the cache" : "")},
+       {"code in", str(duration_text(load_seconds), "; files of C compiled ", made,
+                       ", from the cache ", code->built_from_cache())}}}
             .text());
 }
 

@@ -181,7 +181,7 @@ struct Measured {
 Measured run_three_steps(Planned planned, std::uint64_t seed) {
   Measured out;
   Loaded loaded = load(std::move(planned), seed);
-  const auto step = [&] { loaded.executor.run(); };
+  const std::function<void()> step = [&] { loaded.executor.run(); };
   step();
   for (int i = 0; i < 2; ++i) {
     loaded.refresh();
@@ -195,13 +195,14 @@ Measured run_three_steps(Planned planned, std::uint64_t seed) {
 }
 
 std::string measured_text(const Measured& m) {
-  return "\n" + Table{{},
-                      {},
-                      {{"arena planned", bytes_text(m.arena_planned)},
-                       {"arena resident", bytes_text(m.arena_resident)},
-                       {"allocations", str(m.allocated.calls, " in steps 2 and 3; the heap grew by ",
-                                           bytes_text(m.allocated.bytes))}}}
-                    .text();
+  return "\n" +
+         Table{{},
+               {},
+               {{"arena planned", bytes_text(m.arena_planned)},
+                {"arena resident", bytes_text(m.arena_resident)},
+                {"allocations", str(m.allocated.calls, " in steps 2 and 3; the heap grew by ",
+                                    bytes_text(m.allocated.bytes))}}}
+             .text();
 }
 
 void run_plan(const Args& args) {
@@ -212,8 +213,10 @@ void run_plan(const Args& args) {
     io::write_file(args.text("--svg"), {timeline(planned.compiled.program, lives)});
   }
   Json result;
-  if (json) result = plan_json(planned.compiled, lives);
-  else print(head_text(planned.compiled) + peak_text(planned.compiled.program, lives));
+  if (json)
+    result = plan_json(planned.compiled, lives);
+  else
+    print(head_text(planned.compiled) + peak_text(planned.compiled.program, lives));
   if (!args.has("--check")) return json ? print_json(result) : void();
 
   const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));

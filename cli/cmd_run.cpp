@@ -6,12 +6,13 @@
 #include "base/text.h"
 #include "cli/against.h"
 #include "cli/command.h"
+#include "cli/compiled.h"
 #include "cli/json.h"
 #include "cli/progress.h"
+#include "cli/results.h"
+#include "cli/run_plan.h"
 #include "cli/source.h"
 #include "cli/summary.h"
-#include "io/file.h"
-#include "io/npy.h"
 #include "run/session.h"
 
 namespace plait::cli {
@@ -28,42 +29,12 @@ constexpr Flag kFlags[] = {
     {"--within", "X", "with --against: fail where a relative difference is larger than X"},
     {"--backend", "NAME", "ref (the default), cpu or null"},
     {"--threads", "N", "of the cpu backend; as many as there are cpus unless said"},
-    {"--seed", "N", "of initial states and random feeds; 0 unless said"},
+    kSeedFlag,
+    {"--rebuild", "", "of a plan: plan it anew when it is for another machine"},
     kGraphFlag,
     kSetFlag,
     kJsonFlag,
 };
-
-/// Reads the .npy; bf16, which the format lacks, is read from f32.
-Array read_value(const std::string& path, DType wanted) {
-  Array array = io::read_npy(path);
-  const bool widened = wanted == DType::bf16 && array.dtype() == DType::f32;
-  return widened ? array.cast(DType::bf16) : array;
-}
-
-/// What the user gave, and random values for the rest.
-Arrays collect_feeds(const ir::Graph& graph, const Args& args, std::uint64_t seed) {
-  Arrays feeds;
-  for (const std::string& text : args.all("--feed")) {
-    const auto [name, path] = name_and_value("--feed", text);
-    const ir::ValueId id = graph.find_value(name);
-    const DType wanted = id == ir::kNone ? DType::f32 : graph.type(id).dtype;
-    if (!feeds.emplace(name, read_value(path, wanted)).second) {
-      throw UsageError(str("--feed gives ", name, " twice"));
-    }
-  }
-  std::vector<std::string> random;
-  for (ir::ValueId id : graph.feeds) {
-    const ir::Value& feed = graph.value(id);
-    if (feeds.count(feed.name)) continue;
-    feeds.emplace(feed.name, random_feed(graph, id, seed));
-    random.push_back(str(feed.name, " ", feed.type));
-  }
-  if (!random.empty()) {
-    note(str("random feeds, the same in every step (seed ", seed, "): ", join(random, ", ")));
-  }
-  return feeds;
-}
 
 void set_states(Session& session, const Args& args) {
   for (const std::string& text : args.all("--state")) {
@@ -72,85 +43,18 @@ void set_states(Session& session, const Args& args) {
   }
 }
 
-/// In the order asked for.
 std::vector<std::string> fetch_names(const ir::Graph& graph, const Args& args) {
-  std::vector<std::string> names;
-  for (const std::string& list : args.all("--fetch")) {
-    for (const std::string& name : split(list, ',')) names.push_back(name);
-  }
+  std::vector<std::string> names = asked_fetches(args);
   if (names.empty()) {
     for (const ir::Fetch& f : graph.fetches) names.push_back(f.name);
   }
   return names;
 }
 
-/// `  loss 4.1589  accuracy 0.25`: the scalars of a step.
-std::string scalars_text(const std::vector<std::string>& names, const Arrays& fetched) {
-  std::string out;
-  for (const std::string& name : names) {
-    const Array& array = fetched.at(name);
-    if (!array.sizes().empty()) continue;
-    const bool real = is_float(array.dtype());
-    out += str("  ", name, " ", real ? short_text(array.real(0), true) : element_text(array, 0));
-  }
-  return out;
-}
-
-Json scalars_json(const std::vector<std::string>& names, const Arrays& fetched) {
-  Json out = Json::object();
-  for (const std::string& name : names) {
-    const Array& array = fetched.at(name);
-    if (array.sizes().empty()) out[name] = array.real(0);
-  }
-  return out;
-}
-
-std::string fetches_text(const std::vector<Summary>& summaries) {
-  Table table{{"fetch", "type", "min", "max", "mean", "hash", "value"},
-              {false, false, true, true, true, false, true},
-              {}};
-  const auto number = [](const std::optional<double>& x) {
-    return x ? short_text(*x) : std::string("-");
-  };
-  for (const Summary& s : summaries) {
-    table.rows.push_back(
-        {s.name, s.type, number(s.min), number(s.max), number(s.mean), s.hash, s.value});
-  }
-  return table.text();
-}
-
-Json fetches_json(const std::vector<Summary>& summaries) {
-  Json list = Json::array();
-  const auto number = [](const std::optional<double>& x) { return x ? Json(*x) : Json(); };
-  for (const Summary& s : summaries) {
-    list.push_back({{"name", s.name},
-                    {"type", s.type},
-                    {"min", number(s.min)},
-                    {"max", number(s.max)},
-                    {"mean", number(s.mean)},
-                    {"hash", s.hash}});
-    if (!s.value.empty()) list.back()["value"] = s.value;
-  }
-  return list;
-}
-
 Arrays states_of(const Session& session) {
   Arrays out;
   for (const std::string& name : session.state_names()) out.emplace(name, session.state(name));
   return out;
-}
-
-void write_arrays(const Args& args, const Arrays& fetched, const Session& session) {
-  const std::string folder = args.text("--out");
-  io::make_folder(folder);
-  for (const auto& [name, array] : fetched) {
-    io::write_npy(str(folder, "/", io::file_name_for(name), ".npy"), array);
-  }
-  if (!args.has("--states")) return;
-  io::make_folder(folder + "/states");
-  for (const std::string& name : session.state_names()) {
-    io::write_npy(str(folder, "/states/", io::file_name_for(name), ".npy"), session.state(name));
-  }
 }
 
 std::string differences_text(const Comparison& comparison) {
@@ -204,8 +108,10 @@ void run_run(const Args& args) {
   const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
   const bool json = args.has("--json");
   check_usage(args);
+  if (is_plan(args.words()[0])) return run_plan_file(args, steps, seed);
   const std::string backend = args.text("--backend", "ref");
-  std::unique_ptr<Target> target = make_target(backend, static_cast<int>(args.whole("--threads", 0, 0)));
+  const auto threads = static_cast<int>(args.whole("--threads", 0, 0));
+  std::unique_ptr<Target> target = make_target(backend, threads);
   // The one graph: its states do not depend on what else the package holds.
   const ir::Package package{{ir::Graph(chosen_graph(load_checked(args), args))}};
   const ir::Graph& graph = package.graphs[0];
@@ -215,31 +121,22 @@ void run_run(const Args& args) {
   }
 
   const std::vector<std::string> names = fetch_names(graph, args);
-  const RunRequest request{graph.name, collect_feeds(graph, args, seed), names};
+  RunRequest request{graph.name, given_feeds(graph, args), names};
+  add_random_feeds(graph, seed, request.feeds);
   Progress progress(graph, steps, json);
   Session session = target ? Session(package, std::move(target), seed)
                            : Session(package, watched(make_backend(backend), progress), seed);
   set_states(session, args);
   const Arrays before = args.has("--against") ? states_of(session) : Arrays();
-  Json step_list = Json::array();
-  Arrays fetched;
-  progress.start();
-  for (std::int64_t step = 1; step <= steps; ++step) {
-    fetched = session.run(request);
-    const double seconds = progress.step_done(scalars_text(names, fetched));
-    if (!json) continue;
-    step_list.push_back({{"step", step}, {"ms", seconds * 1e3}});
-    step_list.back().update(scalars_json(names, fetched));
-  }
-  if (args.has("--out")) write_arrays(args, fetched, session);
-  std::vector<Summary> summaries;
-  for (const std::string& name : names) summaries.push_back(summarise(name, fetched.at(name)));
-  Json result{{"graph", graph.name}, {"steps", step_list}, {"fetches", fetches_json(summaries)}};
-  if (!json && !summaries.empty()) print(fetches_text(summaries));
+  const StepResults results =
+      run_steps(steps, names, json, progress, [&] { return session.run(request); });
+  write_results(args, results.fetched, [&] { return states_of(session); });
+  Json result = json ? result_json(graph.name, names, results) : Json();
+  if (!json) print_fetches(names, results.fetched);
   if (!args.has("--against")) return json ? print_json(result) : void();
 
   const Comparison comparison =
-      compare_runs({graph, request.feeds, before, session, fetched},
+      compare_runs({graph, request.feeds, before, session, results.fetched},
                    set_symbols(load_document(args.text("--against")).import, Args({}, {})), steps,
                    seed, backend);
   for (const std::string& text : comparison.notes) note(text);
@@ -253,7 +150,7 @@ void run_run(const Args& args) {
 constinit const Command kRun{
     .name = "run",
     .usage = "FILE [options]",
-    .doc = "runs a graph of FILE and carries its states from step to step",
+    .doc = "runs a graph of FILE, or a plan, and carries its states from step to step",
     .least_words = 1,
     .most_words = 1,
     .flags = kFlags,

@@ -2,6 +2,7 @@
 #include "cli/compiled.h"
 
 #include <chrono>
+#include <filesystem>
 
 #include "backends/backends.h"
 #include "base/error.h"
@@ -96,7 +97,8 @@ Planned read_plan(const Args& args) {
 }  // namespace
 
 bool is_plan(const std::string& file) {
-  if (file == "-" || file.starts_with("model:")) return false;
+  std::error_code ignored;  // a pipe must not lose its first bytes
+  if (file.starts_with("model:") || !std::filesystem::is_regular_file(file, ignored)) return false;
   char head[kPlanBegins.size()];
   io::InputFile in(file);
   return std::string_view(head, in.read_fully(head, sizeof head)) == kPlanBegins;

@@ -67,6 +67,40 @@ bool divides(const Let& let) {
   return false;
 }
 
+std::string other_text(DType held, double otherwise) {
+  if (held == DType::boolean) return otherwise != 0 ? "1" : "0";
+  const DType wide = held == DType::f64 ? DType::f64 : is_float(held) ? DType::f32 : DType::i64;
+  return number_text(wide, otherwise);
+}
+
+/// What a guard of the row lets through, without a branch in the loop (gcc does not vectorise a
+/// choice by a condition that stays the same): masked bits, with those of the other value put in.
+std::string chosen_text(DType held, const std::string& loaded, const std::string& key) {
+  if (held == DType::f64) {
+    return str("pl_from_bits_d((pl_bits_d(", loaded, ") & m", key, ") | r", key, ")");
+  }
+  if (is_float(held)) {
+    return str("pl_from_bits_f((pl_bits_f(", loaded, ") & m", key, ") | r", key, ")");
+  }
+  return str("((", loaded, " & m", key, ") | r", key, ")");
+}
+
+/// The mask and the other value's bits, once per row.
+std::string mask_text(DType held, double otherwise, const std::string& key) {
+  const std::string other = other_text(held, otherwise);
+  if (held == DType::f64) {
+    return str("const uint64_t m", key, " = -(uint64_t)h", key, ", r", key, " = ~m", key,
+               " & pl_bits_d(", other, ");");
+  }
+  if (is_float(held)) {
+    return str("const uint32_t m", key, " = -(uint32_t)h", key, ", r", key, " = ~m", key,
+               " & pl_bits_f(", other, ");");
+  }
+  const std::string type = register_type(held);
+  return str("const ", type, " m", key, " = -(", type, ")h", key, ", r", key, " = ~m", key, " & ",
+             other, ";");
+}
+
 }  // namespace
 
 void Body::count() {
@@ -192,12 +226,12 @@ Piece Body::operand(const Let& let, const KernelOperand& o, const std::string& k
   }
   p.truth = held == DType::boolean;
   if (!o.guards.empty()) {
-    const std::string other = p.truth ? str(o.otherwise != 0 ? 1 : 0)
-                                      : number_text(is_float(held) ? (held == DType::f64 ? DType::f64 : DType::f32)
-                                                                   : DType::i64, o.otherwise);
-    const std::string holds = is_hoisted(o) && let.level == Level::kInner ? "h" + key.substr(1)
-                                                                         : guard_text(o.guards);
-    p.text = str("((", holds, ") ? ", p.text, " : ", other, ")");
+    const std::string other = other_text(held, o.otherwise);
+    if (is_hoisted(o) && let.level == Level::kInner) {
+      p.text = chosen_text(held, p.text, key.substr(1));
+    } else {
+      p.text = str("((", guard_text(o.guards), ") ? ", p.text, " : ", other, ")");
+    }
   }
   const DType natural = held == DType::f64 ? DType::f64 : is_float(held) ? DType::f32 : DType::i64;
   if (!p.truth && natural != let.compute) {
@@ -294,7 +328,10 @@ void Body::pointers(Lines& out, int stage) {
       const KernelOperand& o = let.operands[j];
       if (o.kind != KernelOperand::kLoad) continue;
       const std::string holds = is_hoisted(o) ? str("h", i, "_", j) : "";
-      if (!holds.empty()) out.add(str("const int ", holds, " = ", guard_text(o.guards), ";"));
+      if (!holds.empty()) {
+        out.add(str("const int ", holds, " = ", guard_text(o.guards), ";"));
+        out.add(mask_text(k_.buffers[at(o.load.buffer)].dtype, o.otherwise, str(i, "_", j)));
+      }
       set_up(o.load, str("q", i, "_", j), true, holds);
     }
   }

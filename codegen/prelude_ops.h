@@ -24,9 +24,16 @@ static inline float pl_mod_f(float a, float b) {
   const float r = __builtin_fmodf(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-// NaN of either operand is passed on.
-static inline float pl_max_f(float a, float b) { return ((a != a) | (a > b)) ? a : b; }
-static inline float pl_min_f(float a, float b) { return ((a != a) | (a < b)) ? a : b; }
+// NaN of either operand is passed on. In two choices: gcc does not vectorise chains of one choice by
+// two conditions.
+static inline float pl_max_f(float a, float b) {
+  const float larger = a > b ? a : b;
+  return a == a ? larger : a;
+}
+static inline float pl_min_f(float a, float b) {
+  const float smaller = a < b ? a : b;
+  return a == a ? smaller : a;
+}
 static inline float pl_lt_f(float a, float b) { return a < b ? 1.0f : 0.0f; }
 static inline float pl_le_f(float a, float b) { return a <= b ? 1.0f : 0.0f; }
 static inline float pl_eq_f(float a, float b) { return a == b ? 1.0f : 0.0f; }
@@ -53,8 +60,14 @@ static inline double pl_mod_d(double a, double b) {
   const double r = __builtin_fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-static inline double pl_max_d(double a, double b) { return ((a != a) | (a > b)) ? a : b; }
-static inline double pl_min_d(double a, double b) { return ((a != a) | (a < b)) ? a : b; }
+static inline double pl_max_d(double a, double b) {
+  const double larger = a > b ? a : b;
+  return a == a ? larger : a;
+}
+static inline double pl_min_d(double a, double b) {
+  const double smaller = a < b ? a : b;
+  return a == a ? smaller : a;
+}
 static inline double pl_lt_d(double a, double b) { return a < b ? 1.0 : 0.0; }
 static inline double pl_le_d(double a, double b) { return a <= b ? 1.0 : 0.0; }
 static inline double pl_eq_d(double a, double b) { return a == b ? 1.0 : 0.0; }

@@ -43,8 +43,8 @@ void copy_or_zero(const T* x, std::int64_t count, T* out) {
   x ? std::memcpy(out, x, bytes) : std::memset(static_cast<void*>(out), 0, bytes);
 }
 
-/// A task takes kColumns inner columns of a range of rows: it sorts the updates by row, keeping
-/// their order, and then writes every row once.
+/// A task takes some inner columns of a range of rows: it sorts the updates by row, keeping their
+/// order, and then writes every row once. Few rows are cut by columns, many by rows.
 template <class T>
 class ScatterAdd final : public HandKernel {
  public:
@@ -55,12 +55,13 @@ class ScatterAdd final : public HandKernel {
         updates_(element_count(sizes_of(node.in(1).shape))),
         wide_(is_wide(node)) {
     want_countable(node, std::max(lines_.size, updates_));
-    const std::int64_t columns = std::min<std::int64_t>(kColumns, lines_.inners);
+    const std::int64_t widest = lines_.size < kManyRows ? kFewColumns : kColumns;
+    columns_ = std::max<std::int64_t>(1, std::min(widest, lines_.inners));
     // Each task reads all indices: few enough ranges that this stays a small part of the work.
-    rows_ = std::max(kTaskElements / std::max<std::int64_t>(1, columns), updates_ / 4);
+    rows_ = std::max(kTaskElements / columns_, updates_ / 4);
     rows_ = std::max<std::int64_t>(1, std::min(rows_, lines_.size));
     ranges_ = (lines_.size + rows_ - 1) / rows_;
-    blocks_ = (lines_.inners + kColumns - 1) / kColumns;
+    blocks_ = (lines_.inners + columns_ - 1) / columns_;
   }
   std::int64_t tasks() const override { return lines_.outers * ranges_ * blocks_; }
   std::int64_t scratch_bytes() const override { return (rows_ + 1 + updates_) * 4; }
@@ -74,8 +75,8 @@ class ScatterAdd final : public HandKernel {
     if (const char* wrong = sort({inputs[1], wide_, lines_.size}, first, count, ends, order)) {
       return wrong;
     }
-    const std::int64_t column = block * kColumns;
-    const int columns = static_cast<int>(std::min<std::int64_t>(kColumns, lines_.inners - column));
+    const std::int64_t column = block * columns_;
+    const int columns = static_cast<int>(std::min(columns_, lines_.inners - column));
     const std::int64_t from = lines_.at(outer, first, column);
     const T* x = inputs[0] ? static_cast<const T*>(inputs[0]) + from : nullptr;
     const T* updates = static_cast<const T*>(inputs[2]) + outer * updates_ * lines_.inners + column;
@@ -89,7 +90,8 @@ class ScatterAdd final : public HandKernel {
   }
 
  private:
-  static constexpr std::int64_t kColumns = 64, kTaskElements = 131072;
+  static constexpr std::int64_t kColumns = 512, kFewColumns = 64, kManyRows = 2048;
+  static constexpr std::int64_t kTaskElements = 131072;
 
   /// order: the updates of rows first .. first + count - 1, by row; ends: where each row's end.
   const char* sort(const Indices& indices, std::int64_t first, std::int64_t count,
@@ -110,6 +112,12 @@ class ScatterAdd final : public HandKernel {
     return nullptr;
   }
 
+  /// The updates of a row lie far apart.
+  static void fetch(const T* update, int columns) {
+    constexpr int kLine = 64 / sizeof(T);
+    for (int j = 0; j < columns; j += kLine) __builtin_prefetch(update + j);
+  }
+
   void add_row(const T* x, const T* updates, const std::int32_t* u, const std::int32_t* end,
                int columns, T* out) const noexcept {
     if (u == end) return copy_or_zero(x, columns, out);
@@ -117,6 +125,7 @@ class ScatterAdd final : public HandKernel {
     for (int j = 0; j < columns; ++j) sums[j] = x ? widen(x[j]) : Wide<T>(0);
     for (; u != end; ++u) {
       const T* update = updates + *u * lines_.inners;
+      if (u + 1 != end) fetch(updates + u[1] * lines_.inners, columns);
       for (int j = 0; j < columns; ++j) sums[j] += widen(update[j]);
     }
     for (int j = 0; j < columns; ++j) out[j] = narrow<T>(sums[j]);
@@ -125,7 +134,8 @@ class ScatterAdd final : public HandKernel {
   ops::Lines lines_;
   std::int64_t updates_;
   bool wide_;
-  std::int64_t rows_, ranges_, blocks_;
+  std::int64_t rows_, columns_;   // of a task
+  std::int64_t ranges_, blocks_;  // tasks along the rows and the columns
 };
 
 /// The distinct rows that a line's updates go to, each with a sum of its own.

@@ -1,0 +1,225 @@
+// plait bench FILE: how long a program takes.
+#include <algorithm>
+#include <cstdio>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/compiled.h"
+#include "cli/json.h"
+#include "cli/summary.h"
+#include "cli/timing.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--seconds", "S", "how long to time; 3 unless said"},
+    kTargetFlag,
+    kThreadsFlag,
+    kMeasureFlag,
+    kNoFuseFlag,
+    kSeedFlag,
+    kGraphFlag,
+    kSetFlag,
+    kJsonFlag,
+};
+
+constexpr int kWarmUps = 3, kLeastRuns = 5, kBatch = 100;
+constexpr double kShort = 20e-6;            // seconds: shorter runs are timed in batches
+constexpr std::int64_t kResetEvery = 1000;  // runs: values that train for long may degenerate
+
+/// Seconds of each run, or of the mean run of each batch.
+struct Times {
+  std::vector<double> alone, with_feeds;
+  std::int64_t runs = 0;
+  int batch = 1;
+};
+
+/// Whether no step writes where a feed lies: one set of feeds then serves any number of runs.
+bool feeds_last(const plan::Program& p) {
+  for (const plan::Binding& feed : p.feeds) {
+    const auto held = static_cast<std::size_t>(feed.held);
+    const plan::Buffer& f = p.buffers[static_cast<std::size_t>(p.values[held].buffer)];
+    for (const plan::Step& step : p.steps) {
+      for (int w : step.writes) {
+        const plan::Buffer& b = p.buffers[static_cast<std::size_t>(w)];
+        if (b.space == plan::Space::kArena && b.offset < f.offset + f.bytes &&
+            f.offset < b.offset + b.bytes) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+class Bench {
+ public:
+  Bench(Loaded& loaded, double seconds, std::uint64_t seed)
+      : loaded_(loaded), seconds_(seconds), seed_(seed) {}
+
+  Times run() {
+    double last = 0;
+    for (int i = 0; i < kWarmUps; ++i) {
+      loaded_.refresh();
+      const Clock::time_point start = Clock::now();
+      loaded_.executor.run();
+      last = seconds_since(start);
+    }
+    start_ = Clock::now();
+    if (last < kShort) {
+      in_batches();
+    } else {
+      one_by_one();
+    }
+    return std::move(times_);
+  }
+
+ private:
+  bool goes_on() {
+    const double used = seconds_since(start_);
+    countdown_.tick(times_.runs, used / seconds_);
+    return used < seconds_ || static_cast<int>(times_.alone.size()) < kLeastRuns;
+  }
+
+  void reset_sometimes() {
+    if (times_.runs < next_reset_) return;
+    next_reset_ = times_.runs + kResetEvery;
+    loaded_.reset(seed_);
+    loaded_.refresh();
+    loaded_.executor.run();  // packs weights again
+  }
+
+  void one_by_one() {
+    while (goes_on()) {
+      reset_sometimes();
+      const Clock::time_point begin = Clock::now();
+      loaded_.refresh();
+      const Clock::time_point fed = Clock::now();
+      loaded_.executor.run();
+      const Clock::time_point end = Clock::now();
+      times_.alone.push_back(seconds_between(fed, end));
+      times_.with_feeds.push_back(seconds_between(begin, end));
+      ++times_.runs;
+    }
+  }
+
+  template <class F>
+  static double mean_seconds(F each) {
+    const Clock::time_point begin = Clock::now();
+    for (int i = 0; i < kBatch; ++i) each();
+    return seconds_since(begin) / kBatch;
+  }
+
+  void in_batches() {
+    times_.batch = kBatch;
+    const bool last = feeds_last(loaded_.executor.program());
+    std::vector<double> feeding;
+    for (int i = 0; i < 20; ++i) feeding.push_back(mean_seconds([&] { loaded_.refresh(); }));
+    const double feed_seconds = median(feeding);
+    while (goes_on()) {
+      reset_sometimes();
+      const double both = mean_seconds([&] {
+        loaded_.refresh();
+        loaded_.executor.run();
+      });
+      times_.with_feeds.push_back(both);
+      times_.runs += kBatch;
+      if (!last) {
+        times_.alone.push_back(std::max(0.0, both - feed_seconds));
+        continue;
+      }
+      times_.alone.push_back(mean_seconds([&] { loaded_.executor.run(); }));
+      times_.runs += kBatch;
+    }
+  }
+
+  Loaded& loaded_;
+  double seconds_;
+  std::uint64_t seed_;
+  Times times_;
+  std::int64_t next_reset_ = kResetEvery;
+  Clock::time_point start_ = Clock::now();
+  Countdown countdown_{"bench"};
+};
+
+std::string ms_text(double ms) {
+  char text[64];
+  std::snprintf(text, sizeof text, ms < 0.1 ? "%.6f ms" : "%.4f ms", ms);
+  return text;
+}
+
+std::string fixed(double x) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.1f", x);
+  return text;
+}
+
+void run_bench(const Args& args) {
+  const double seconds = seconds_wanted(args, 3);
+  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
+  Planned planned = load_planned(args);
+  const double compile_seconds = planned.compiled.seconds;
+  const bool from_cache = planned.compiled.from_cache;
+  Loaded loaded = load(std::move(planned), seed);
+  const Times times = Bench(loaded, seconds, seed).run();
+  const plan::Program& p = loaded.executor.program();
+  std::int64_t operations = 0;
+  for (const plan::Step& s : p.steps) operations += evaluate(s.operations, loaded.executor.sizes());
+  const double alone_ms = median(times.alone) * 1e3, fed_ms = median(times.with_feeds) * 1e3;
+  const double least_ms = *std::min_element(times.alone.begin(), times.alone.end()) * 1e3;
+  const double gflops = alone_ms > 0 ? static_cast<double>(operations) / alone_ms * 1e-6 : 0;
+  if (args.has("--json")) {
+    return print_json({{"graph", p.graph_name},
+                       {"backend", p.backend},
+                       {"target", p.target},
+                       {"threads", p.threads},
+                       {"median_ms", alone_ms},
+                       {"min_ms", least_ms},
+                       {"median_with_feeds_ms", fed_ms},
+                       {"runs", times.runs},
+                       {"batch", times.batch},
+                       {"operations", operations},
+                       {"gflops", gflops},
+                       {"steps", p.steps.size()},
+                       {"one_function", p.whole},
+                       {"compile_seconds", compile_seconds},
+                       {"compile_from_cache", from_cache},
+                       {"load_seconds", loaded.executor.load_seconds()},
+                       {"states_bytes", p.states_bytes},
+                       {"arena_bytes", p.arena_bytes},
+                       {"scratch_bytes", p.scratch_bytes}});
+  }
+  print(Table{
+      {},
+      {},
+      {{"graph", p.graph_name},
+       {"target", str(p.target, ", ", p.threads, p.threads == 1 ? " thread" : " threads")},
+       {"median", str(ms_text(alone_ms), "; least ", ms_text(least_ms))},
+       {"with feeds", ms_text(fed_ms)},
+       {"runs", str(with_commas(times.runs), times.batch > 1 ? ", timed in batches of 100" : "")},
+       {"work", str(with_commas(operations), " operations, ", fixed(gflops), " GFLOP/s")},
+       {"compiled in", str(duration_text(compile_seconds), from_cache ? ", from the cache" : "")},
+       {"loaded in", duration_text(loaded.executor.load_seconds())},
+       {"memory", str("states ", bytes_text(p.states_bytes), ", arena ", bytes_text(p.arena_bytes),
+                      ", scratch ", bytes_text(p.scratch_bytes))}}}
+            .text());
+}
+
+}  // namespace
+
+constinit const Command kBench{
+    .name = "bench",
+    .usage = "FILE [options]",
+    .doc = "times a program: the median of its runs",
+    .least_words = 1,
+    .most_words = 1,
+    .flags = kFlags,
+    .details =
+        "median      of a run alone: the feeds are copied in before it, untimed (median_ms)\n"
+        "with feeds  of copying the feeds in and running (median_with_feeds_ms)\n"
+        "Runs of less than 20 us are timed in batches of 100; where such a program overwrites its\n"
+        "feeds, the time of copying them, measured apart, is taken off. Three runs go before.\n",
+    .run = run_bench};
+
+}  // namespace plait::cli

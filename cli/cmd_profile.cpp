@@ -1,0 +1,113 @@
+// plait profile FILE: where a program's time goes, step by step.
+#include <cstdio>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/profiled.h"
+#include "cli/timing.h"
+#include "io/file.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"-o", "P.json", "write the profile in MegEngine's schema; `plait report` reads it"},
+    {"--trace", "T.json", "write Chrome's trace events; Perfetto opens them"},
+    {"--runs", "N", "how many runs to time"},
+    {"--seconds", "S", "or for how long; 2 unless said"},
+    kTargetFlag,
+    kThreadsFlag,
+    kMeasureFlag,
+    kNoFuseFlag,
+    kSeedFlag,
+    kGraphFlag,
+    kSetFlag,
+    kJsonFlag,
+};
+
+constexpr int kMostSteps = 20;  // in JSON
+
+Json rows_json(const std::vector<profile::Row>& rows, const char* name) {
+  Json list = Json::array();
+  for (const profile::Row& row : rows) {
+    list.push_back({{name, row.kind},
+                    {"launches", row.launches},
+                    {"ms", row.ms},
+                    {"share", row.share},
+                    {"operations", row.operations},
+                    {"bytes", row.bytes},
+                    {"gflops", row.gflops},
+                    {"gbs", row.gbs},
+                    {"share_of_peak", row.share_of_peak}});
+    if (!row.kernel.empty()) list.back()["kernel"] = row.kernel;
+  }
+  return list;
+}
+
+Json profile_json(const profile::Profile& p) {
+  std::vector<double> whole;
+  for (const profile::Run& run : p.runs) {
+    whole.push_back(static_cast<double>(run.whole.end_ns - run.whole.begin_ns) * 1e-6);
+  }
+  return {{"graph", p.graph},
+          {"backend", p.backend},
+          {"machine", p.machine},
+          {"threads", p.threads},
+          {"runs", p.runs.size()},
+          {"median_ms", median(whole)},
+          {"overhead_percent", p.overhead_percent},
+          {"peak_gflops", p.peak_gflops},
+          {"peak_gbs", p.peak_gbs},
+          {"states_bytes", p.states_bytes},
+          {"arena_bytes", p.arena_bytes},
+          {"scratch_bytes", p.scratch_bytes},
+          {"kinds", rows_json(profile::by_kind(p), "kind")},
+          {"slowest_steps", rows_json(profile::by_step(p, kMostSteps), "step")}};
+}
+
+std::string overhead_text(const profile::Profile& p) {
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "\nThe clocks: %+.2f%% of a run, the median of %zu pairs of runs with and without "
+                "them.\n",
+                p.overhead_percent, p.runs.size());
+  return text;
+}
+
+void run_profile(const Args& args) {
+  if (args.has("--runs") && args.has("--seconds")) {
+    throw UsageError("--runs and --seconds exclude each other");
+  }
+  const ProfileRequest request{args.whole("--runs", 0, 1), seconds_wanted(args, 2)};
+  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
+  Loaded loaded = load(load_planned(args), seed);
+  const profile::Peaks peaks = machine_peaks(*loaded.target);
+  profile::Profile p = profiled(loaded, request);
+  p.peak_gflops = peaks.gflops;
+  p.peak_gbs = peaks.gbs;
+  if (args.has("-o")) io::write_file(args.text("-o"), {profile::to_megengine(p)});
+  if (args.has("--trace")) io::write_file(args.text("--trace"), {profile::to_trace(p)});
+  if (loaded.executor.program().whole) {
+    note("outside of a profile, this program runs as one function: `plait bench` times that");
+  }
+  if (args.has("--json")) return print_json(profile_json(p));
+  print(profile::table_text(p) + overhead_text(p));
+}
+
+}  // namespace
+
+constinit const Command kProfile{
+    .name = "profile",
+    .usage = "FILE [-o P.json] [options]",
+    .doc = "times a program step by step: kinds of kernels, the slowest steps, share of the peak",
+    .least_words = 1,
+    .most_words = 1,
+    .flags = kFlags,
+    .details =
+        "States have their initial values, feeds are random. The peaks are measured once on each\n"
+        "machine: multiply-adds in registers, a copy of memory larger than the caches. Every run\n"
+        "with clocks has one without beside it: their ratio is what the clocks cost.\n",
+    .run = run_profile};
+
+}  // namespace plait::cli

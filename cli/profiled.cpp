@@ -1,0 +1,181 @@
+// Timing the steps of a program.
+#include "cli/profiled.h"
+
+#include <cstdio>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "cli/buffers.h"
+#include "cli/output.h"
+#include "cli/timing.h"
+#include "codegen/cache.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr int kWarmUps = 3, kLeastRuns = 5, kMostRuns = 1000;
+
+struct Word {
+  std::string_view kind, type;
+};
+constexpr Word kWords[] = {
+    {"conv2d", "ConvolutionForward"},
+    {"conv2d_input_grad", "ConvolutionBackwardData"},
+    {"conv_transpose2d", "ConvolutionBackwardData"},
+    {"conv2d_weight_grad", "ConvolutionBackwardFilter"},
+    {"matmul", "MatrixMul"},
+    {"linear", "MatrixMul"},
+    {"einsum", "MatrixMul"},
+    {"pointwise", "Elemwise"},
+    {"copy", "Elemwise"},
+    {"row", "Reduce"},
+    {"column", "Reduce"},
+};
+
+std::int64_t nanoseconds(Clock::time_point t) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
+}
+
+/// The processor as the system calls it.
+std::string machine_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      return std::string(trim(line.substr(colon + 1)));
+    }
+  }
+  return "";
+}
+
+profile::StepInfo info_of(const plan::Step& step, const plan::Program& p,
+                          const DimBindings& sizes) {
+  profile::StepInfo info;
+  info.name = "%" + step.name;
+  info.type = type_of(step);
+  info.kernel = step.kernel;
+  info.path = step.path;
+  info.operations = evaluate(step.operations, sizes);
+  info.bytes_read = evaluate(step.bytes_read, sizes);
+  info.bytes_written = evaluate(step.bytes_written, sizes);
+  info.scratch_bytes = step.shared_bytes + step.thread_bytes * p.threads;
+  info.inputs = step.reads;
+  info.outputs = step.writes;
+  info.nodes = step.nodes;
+  return info;
+}
+
+profile::BufferInfo info_of(const plan::Buffer& buffer, const BufferLife& life, int steps,
+                            const DimBindings& sizes) {
+  profile::BufferInfo info;
+  info.name = buffer.name;
+  info.dtype = name_of(life.held ? life.held->type.dtype : DType::u8);
+  if (life.held) {
+    for (const Dim& d : life.held->type.shape) info.shape.push_back(evaluate(d, sizes));
+  } else {
+    info.shape = {buffer.bytes};
+  }
+  info.bytes = buffer.bytes;
+  info.is_state = buffer.space != plan::Space::kArena;
+  info.offset = info.is_state ? -1 : buffer.offset;
+  info.first = life.fed ? -1 : life.first;
+  info.last = life.fetched ? steps : life.last;
+  return info;
+}
+
+profile::Profile describe_program(const Loaded& loaded) {
+  const plan::Program& p = loaded.executor.program();
+  const DimBindings& sizes = loaded.executor.sizes();
+  profile::Profile out;
+  out.graph = p.graph_name;
+  out.backend = p.backend;
+  out.machine = machine_name();
+  out.threads = p.threads;
+  out.arena_bytes = p.arena_bytes;
+  out.states_bytes = p.states_bytes;
+  out.scratch_bytes = p.scratch_bytes;
+  for (const plan::Step& step : p.steps) out.steps.push_back(info_of(step, p, sizes));
+  const std::vector<BufferLife> lives = buffer_lives(p);
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    out.buffers.push_back(info_of(p.buffers[b], lives[b], static_cast<int>(p.steps.size()), sizes));
+  }
+  return out;
+}
+
+/// One run with a clock round every step; `run` has room for all of them.
+void timed_run(Executor& executor, profile::Run& run) {
+  run.whole.begin_ns = nanoseconds(Clock::now());
+  executor.run_steps([&](std::size_t i) { run.steps[i].begin_ns = nanoseconds(Clock::now()); },
+                     [&](std::size_t i) { run.steps[i].end_ns = nanoseconds(Clock::now()); });
+  run.whole.end_ns = nanoseconds(Clock::now());
+}
+
+double plain_seconds(Executor& executor) {
+  const Clock::time_point start = Clock::now();
+  executor.run_steps([](std::size_t) {}, [](std::size_t) {});
+  return seconds_since(start);
+}
+
+}  // namespace
+
+std::string type_of(const plan::Step& step) {
+  for (const Word& word : kWords) {
+    if (word.kind == step.kind) return std::string(word.type);
+  }
+  return step.kind;
+}
+
+profile::Profile profiled(Loaded& loaded, const ProfileRequest& request) {
+  profile::Profile out = describe_program(loaded);
+  Executor& executor = loaded.executor;
+  for (int i = 0; i < kWarmUps; ++i) {
+    loaded.refresh();
+    plain_seconds(executor);
+  }
+  const Clock::time_point start = Clock::now();
+  Countdown countdown("profile");
+  std::vector<double> ratios;
+  for (std::int64_t run = 0;; ++run) {
+    const double used = seconds_since(start);
+    const bool enough = request.runs > 0
+                            ? run >= request.runs
+                            : run >= kMostRuns || (run >= kLeastRuns && used >= request.seconds);
+    if (enough) break;
+    const double share = request.runs > 0
+                             ? static_cast<double>(run) / static_cast<double>(request.runs)
+                             : used / request.seconds;
+    countdown.tick(run, share);
+    profile::Run& timed = out.runs.emplace_back();
+    timed.steps.resize(out.steps.size());
+    // Each goes first as often as the other.
+    double plain = 0;
+    for (int turn = 0; turn < 2; ++turn) {
+      loaded.refresh();
+      if ((turn == 0) == (run % 2 == 0)) {
+        timed_run(executor, timed);
+      } else {
+        plain = plain_seconds(executor);
+      }
+    }
+    const auto ns = static_cast<double>(timed.whole.end_ns - timed.whole.begin_ns);
+    if (plain > 0) ratios.push_back(ns * 1e-9 / plain);
+  }
+  out.overhead_percent = ratios.empty() ? 0 : 100 * (median(std::move(ratios)) - 1);
+  return out;
+}
+
+profile::Peaks machine_peaks(const Target& target) {
+  const std::uint64_t key =
+      fnv1a64(str(machine_name(), "\n", target.identity(), "\n", target.threads()));
+  profile::Peaks peaks;
+  if (const auto kept = codegen::cache::load("peaks", key)) {
+    if (std::sscanf(kept->c_str(), "%lf %lf", &peaks.gflops, &peaks.gbs) == 2) return peaks;
+  }
+  peaks = profile::measure_peaks(target.threads());
+  codegen::cache::store("peaks", key, str(peaks.gflops, " ", peaks.gbs));
+  return peaks;
+}
+
+}  // namespace plait::cli

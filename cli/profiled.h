@@ -1,0 +1,25 @@
+// A program's steps timed: runs with a clock round every step beside runs without, and what a
+// profile needs to know of a program.
+#pragma once
+
+#include "cli/compiled.h"
+#include "profile/profile.h"
+
+namespace plait::cli {
+
+struct ProfileRequest {
+  std::int64_t runs = 0;  // 0: as many as fit into `seconds`
+  double seconds = 2;
+};
+
+/// Warms up, then runs each way in turn. `overhead_percent` is the median of the pairs' ratios less
+/// one; below zero where noise is larger than it. Peaks are left open.
+profile::Profile profiled(Loaded& loaded, const ProfileRequest& request);
+
+/// Measured, or as they were measured before for as many threads.
+profile::Peaks machine_peaks(const Target& target);
+
+/// What a step is called in MegEngine's words.
+std::string type_of(const plan::Step& step);
+
+}  // namespace plait::cli

@@ -1,0 +1,88 @@
+// Graphs side by side, and running them compiled.
+#include "tests/compiled/compiled_case.h"
+
+#include <stdlib.h>
+
+#include "backends/backends.h"
+
+namespace plait::test {
+namespace {
+
+/// Copies a graph into another one under prefixed names.
+void append(ir::Graph& to, const ir::Graph& from, const std::string& prefix) {
+  std::vector<ir::ValueId> map(from.values.size(), ir::kNone);
+  const auto at = [](ir::ValueId id) { return static_cast<std::size_t>(id); };
+  for (ir::ValueId id : from.feeds) {
+    map[at(id)] = to.add_feed(prefix + from.value(id).name, from.type(id));
+  }
+  for (const ir::StateUse& use : from.states) {
+    ir::State state = use.state;
+    state.name = prefix + state.name;
+    map[at(use.value)] = to.add_state(std::move(state));
+  }
+  for (const ir::Node& node : from.nodes) {
+    ir::Node copy = node;
+    for (ir::ValueId& id : copy.inputs) id = id == ir::kNone ? id : map[at(id)];
+    copy.outputs.clear();
+    std::vector<ir::Type> types;
+    std::vector<std::string> names;
+    for (ir::ValueId id : node.outputs) {
+      types.push_back(from.type(id));
+      names.push_back(prefix + from.value(id).name);
+    }
+    const ir::NodeId made = to.add_node(std::move(copy), types, names);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      map[at(node.outputs[i])] = to.node(made).outputs[i];
+    }
+  }
+  for (const ir::NextState& n : from.nexts) {
+    to.nexts.push_back({prefix + n.state, map[at(n.value)]});
+  }
+  for (const ir::Fetch& f : from.fetches) to.fetches.push_back({prefix + f.name, map[at(f.value)]});
+}
+
+}  // namespace
+
+void CompiledCase::SetUpTestSuite() {
+  static const TemporaryFolder cache;
+  ::setenv("PLAIT_CACHE", cache.path().c_str(), 1);
+}
+
+ir::Graph side_by_side(const std::vector<ir::Graph>& parts) {
+  ir::Graph all;
+  for (std::size_t i = 0; i < parts.size(); ++i) append(all, parts[i], str("g", i, "."));
+  return all;
+}
+
+Arrays named_in(std::size_t i, const Arrays& arrays) {
+  Arrays out;
+  for (const auto& [name, array] : arrays) out.emplace(str("g", i, ".", name), array);
+  return out;
+}
+
+Session cpu_session(ir::Graph graph, int threads, CompileRequest request) {
+  ir::Package package;
+  package.graphs.push_back(std::move(graph));
+  return Session(std::move(package), make_target("cpu", threads), 0, std::move(request));
+}
+
+Arrays run_compiled(const ir::Graph& graph, const Arrays& feeds, const Arrays& states, int threads,
+                    CompileRequest request) {
+  Session session = cpu_session(graph, threads, std::move(request));
+  for (const auto& [name, value] : states) session.set_state(name, value);
+  Arrays results = session.run({"", feeds, {}});
+  for (const ir::NextState& n : graph.nexts) results["next " + n.state] = session.state(n.state);
+  return results;
+}
+
+std::string differing_bits(const Arrays& a, const Arrays& b) {
+  if (a.size() != b.size()) return str(a.size(), " results and ", b.size());
+  for (const auto& [name, array] : a) {
+    const auto other = b.find(name);
+    if (other == b.end()) return name + " is missing";
+    if (!array.same_bits(other->second)) return name;
+  }
+  return "";
+}
+
+}  // namespace plait::test

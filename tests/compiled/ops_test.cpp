@@ -1,0 +1,128 @@
+// Every op of the table compiled for the CPU: all samples of an op in all float dtypes are one
+// program. Forward against the oracle in double precision, gradients against the reference
+// backend, and the same bits on one thread and on three.
+#include "backends/backends.h"
+#include "ops/table.h"
+#include "tests/compiled/compiled_case.h"
+#include "tests/ops/harness.h"
+
+namespace plait::test {
+namespace {
+
+class EveryOp : public CompiledCase, public testing::WithParamInterface<const Op*> {
+ protected:
+  const Op& op() const { return *GetParam(); }
+};
+
+std::vector<Array> in_double(const std::vector<Array>& feeds) {
+  std::vector<Array> wide;
+  for (const Array& a : feeds) wide.push_back(is_float(a.dtype()) ? a.cast(DType::f64) : a);
+  return wide;
+}
+
+std::vector<Array> oracle_of(const ir::Graph& graph, const std::vector<Array>& feeds) {
+  const ir::Node& node = graph.nodes[0];
+  std::vector<const Array*> inputs;
+  std::size_t next = 0;
+  for (ir::ValueId id : node.inputs) inputs.push_back(id == ir::kNone ? nullptr : &feeds[next++]);
+  return oracle_result(view_of(graph, node), inputs).value();
+}
+
+/// One sample in one dtype.
+struct Case {
+  std::string text;
+  ir::Graph graph;
+  std::vector<Array> feeds;
+};
+
+Arrays by_name(const Case& c) {
+  Arrays named;
+  for (std::size_t i = 0; i < c.feeds.size(); ++i) {
+    named.emplace(c.graph.value(c.graph.feeds[i]).name, c.feeds[i]);
+  }
+  return named;
+}
+
+/// All cases as one program, on one thread and on three: results of each, in the order of its
+/// fetches.
+std::vector<std::vector<Array>> run_together(const std::vector<Case>& cases) {
+  std::vector<ir::Graph> graphs;
+  Arrays feeds;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    graphs.push_back(cases[i].graph);
+    feeds.merge(named_in(i, by_name(cases[i])));
+  }
+  const ir::Graph all = side_by_side(graphs);
+  const Arrays results = run_compiled(all, feeds, {}, 1);
+  EXPECT_EQ(differing_bits(results, run_compiled(all, feeds, {}, 3)), "") << "on three threads";
+  std::vector<std::vector<Array>> out(cases.size());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    for (const ir::Fetch& f : cases[i].graph.fetches) {
+      out[i].push_back(results.at(str("g", i, ".", f.name)));
+    }
+  }
+  return out;
+}
+
+TEST_P(EveryOp, ForwardAgreesWithDoublePrecision) {
+  std::vector<Case> cases;
+  for (const Sample& sample : samples_of(op())) {
+    for (DType real : float_dtypes(op(), sample)) {
+      cases.push_back({str(sample.text, " as ", real), sample_graph(op(), sample, real),
+                       sample_feeds(sample, real, 11)});
+    }
+  }
+  const auto results = run_together(cases);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::vector<Array> expected = oracle_of(cases[i].graph, in_double(cases[i].feeds));
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      EXPECT_EQ(results[i][k].dtype(), cases[i].graph.type(cases[i].graph.fetches[k].value).dtype);
+      EXPECT_LE(largest_error(results[i][k], expected[k]), tolerance(results[i][k].dtype()))
+          << cases[i].text << ", output " << k;
+    }
+  }
+}
+
+double largest(const Array& a) {
+  double most = 0;
+  for (std::int64_t i = 0; i < a.count(); ++i) most = std::max(most, std::abs(a.real(i)));
+  return most;
+}
+
+/// As the reference backend is held to its own f64 (GradientsInEveryDtypeFollowDouble).
+TEST_P(EveryOp, GradientsFollowTheReferenceInDouble) {
+  std::vector<Case> cases;
+  std::vector<std::vector<Array>> expected;
+  auto ref = make_backend("ref");
+  for (const GradRule& rule : op().grads) {
+    for (const Sample& sample : samples_of(op())) {
+      const auto wide = backward_graph(op(), sample, rule, DType::f64);
+      if (!wide) continue;
+      for (DType real : float_dtypes(op(), sample)) {
+        cases.push_back({str(sample.text, " saving '", rule.saves, "' as ", real),
+                         *backward_graph(op(), sample, rule, real), sample_feeds(sample, real, 31)});
+        expected.push_back(run_graph(*ref, *wide, in_double(cases.back().feeds)));
+      }
+    }
+  }
+  if (cases.empty()) GTEST_SKIP() << "it has no gradient";
+  const auto results = run_together(cases);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    for (std::size_t k = 0; k < expected[i].size(); ++k) {
+      const Array &got = results[i][k], &want = expected[i][k];
+      const double scale = std::max(1.0, largest(want));
+      if (scale > 1e4 && is_half(got.dtype())) continue;  // beyond what f16 holds
+      ASSERT_EQ(got.sizes(), want.sizes());
+      for (std::int64_t e = 0; e < got.count(); ++e) {
+        EXPECT_NEAR(got.real(e), want.real(e), 32 * tolerance(got.dtype()) * scale)
+            << cases[i].text << ", gradient " << k << " element " << e;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryOp, testing::ValuesIn(all_ops().begin(), all_ops().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace plait::test

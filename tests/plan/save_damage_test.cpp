@@ -1,0 +1,156 @@
+// Bytes that are not a whole plan are refused with a message, whatever they are.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/hash.h"
+#include "plan/program.h"
+#include "tests/plan/same_program.h"
+#include "tests/plan/small_program.h"
+#include "tests/raises.h"
+
+namespace plait::plan {
+namespace {
+
+using test::message_of;
+
+std::string refusal(std::string_view bytes) {
+  return message_of([&] { from_bytes(bytes, "my.plan"); });
+}
+
+/// A first line that fits the body.
+std::string sealed(const std::string& body, const std::string& format = "1") {
+  char hash[17];
+  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(fnv1a64(body)));
+  return str("plait-plan ", format, " ", hash, " ", body.size(), "\n", body);
+}
+
+std::string body_of(const std::string& bytes) { return bytes.substr(bytes.find('\n') + 1); }
+
+TEST(SaveDamage, WholeIsRead) {
+  const std::string bytes = to_bytes(small_program());
+  EXPECT_EQ(sealed(body_of(bytes)), bytes);
+  expect_same(small_program(), from_bytes(bytes, "my.plan"));
+}
+
+TEST(SaveDamage, CutAnywhere) {
+  const std::string bytes = to_bytes(small_program());
+  EXPECT_EQ(refusal(""), "my.plan: this is not a plan");
+  for (std::size_t n = 1; n < bytes.size(); ++n) {
+    const std::string said = refusal(std::string_view(bytes).substr(0, n));
+    ASSERT_TRUE(said.starts_with("my.plan: the plan is cut")) << n << ": " << said;
+    ASSERT_TRUE(said.ends_with(": compile again")) << said;
+  }
+  EXPECT_EQ(refusal(bytes.substr(0, bytes.size() - 5)),
+            str("my.plan: the plan is cut (", body_of(bytes).size() - 5, " of ",
+                body_of(bytes).size(), " bytes): compile again"));
+}
+
+TEST(SaveDamage, OneBitAnywhere) {
+  const std::string bytes = to_bytes(small_program());
+  const std::size_t line = bytes.find('\n');
+  for (std::size_t i = 0; i < bytes.size() * 8; ++i) {
+    std::string bad = bytes;
+    bad[i / 8] = static_cast<char>(bad[i / 8] ^ (1 << i % 8));
+    const std::string said = refusal(bad);
+    if (i / 8 <= line) {
+      ASSERT_TRUE(said.starts_with("my.plan: th")) << i << ": " << said;
+    } else {
+      ASSERT_EQ(
+          said,
+          "my.plan: the plan is damaged (its content is not what was written): compile again");
+    }
+  }
+}
+
+TEST(SaveDamage, MoreThanItSays) {
+  EXPECT_EQ(refusal(to_bytes(small_program()) + " "),
+            "my.plan: the plan is damaged (its first line does not fit it): compile again");
+}
+
+TEST(SaveDamage, AnotherVersion) {
+  const std::string body = body_of(to_bytes(small_program()));
+  EXPECT_EQ(
+      refusal(sealed(body, "2")),
+      "my.plan: the plan was written by another version (format '2', this one has 1): compile "
+      "again");
+}
+
+TEST(SaveDamage, RandomBytes) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::string bytes(random() % 400, '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    EXPECT_EQ(refusal(bytes), "my.plan: this is not a plan");
+    EXPECT_TRUE(refusal(sealed(bytes)).starts_with("my.plan: the plan is damaged (byte "));
+  }
+}
+
+/// Whatever stands behind a right hash is read or refused; what is read can be written again.
+TEST(SaveDamage, ChangedAndSealedAgain) {
+  const std::string body = body_of(to_bytes(small_program()));
+  std::mt19937 random(11);
+  int read = 0, refused = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string bad = body;
+    for (unsigned n = 1 + random() % 3; n > 0; --n) {
+      const std::size_t at = random() % bad.size();
+      switch (random() % 4) {
+        case 0:
+          bad[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bad[at] = "0123456789- :"[random() % 13];
+          break;
+        case 2:
+          bad.erase(at, 1 + random() % 8);
+          break;
+        default:
+          bad.insert(at, bad.substr(random() % bad.size(), random() % 12));
+          break;
+      }
+    }
+    try {
+      const Program program = from_bytes(sealed(bad), "my.plan");
+      from_bytes(to_bytes(program), "again");
+      ++read;
+    } catch (const UserError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(read, 100);
+  EXPECT_GT(refused, 10000);
+}
+
+TEST(SaveDamage, OtherMembers) {
+  const auto changed = [](const std::string& from, const std::string& to) {
+    std::string body = body_of(to_bytes(small_program()));
+    const std::size_t at = body.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    body.replace(at, from.size(), to);
+    const std::string said = refusal(sealed(body));
+    const std::size_t behind = said.find(": ", said.find("(byte "));
+    EXPECT_TRUE(said.starts_with("my.plan: the plan is damaged (byte ")) << said;
+    return behind == std::string::npos ? said : said.substr(behind + 2);
+  };
+  EXPECT_EQ(changed("offset 64", "shift 64"),
+            "'offset' is expected, found 'shift'): compile again");
+  EXPECT_EQ(changed("offset 64", "offset x"), "a number is expected): compile again");
+  EXPECT_EQ(changed("space arena", "space attic"), "unknown word 'attic'): compile again");
+  EXPECT_EQ(changed("whole 0", "whole 2"), "0 or 1 is expected): compile again");
+  EXPECT_EQ(changed("calls 1 0", "calls 1 3"), "a value's kind cannot be 3): compile again");
+  EXPECT_EQ(changed("rows 1:n", "rows 1:m"), "unknown symbol 'm'): compile again");
+  EXPECT_EQ(changed("rows 1:n", "rows 2:n)"),
+            "the size 'n)' does not end where it should): compile again");
+  EXPECT_EQ(changed("buffers 4", "buffers 99999999"),
+            "a list of 99999999 items does not end): compile again");
+  EXPECT_EQ(changed("graph_name 1:", "graph_name 99999999:"),
+            "a text of 99999999 bytes does not end): compile again");
+  EXPECT_EQ(changed("constants 1 1 f32 1 2 8:", "constants 1 1 f32 1 3 8:"),
+            "an array f32[3] has 8 bytes): compile again");
+  EXPECT_EQ(changed("constants 1 1 f32 1 2 8:", "constants 1 1 f32 1 -2 8:"),
+            "an array cannot have the shape [-2]): compile again");
+}
+
+}  // namespace
+}  // namespace plait::plan
