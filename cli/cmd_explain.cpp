@@ -86,17 +86,20 @@ std::string step_text(const plan::Program& p, std::size_t s, std::size_t most) {
 }
 
 std::string counts_text(const Counts& c, const plan::Program& p) {
-  std::string out = str(
-      c.kernels, " different kernels in ", c.steps, c.steps == 1 ? " step" : " steps", " (",
-      c.calls, c.calls == 1 ? " call" : " calls", p.whole ? ", run as one function" : "", ") for ",
-      c.nodes_planned, " nodes; the graph has ", c.nodes_given, " before passes and expansion\n");
-  out += str(c.contractions, " contractions, ", c.with_epilogue, " with what follows them inside; ",
-             c.hand, " kernels written by hand\n");
-  out += str(c.fused, " times fused, ", c.not_fused, " times not; ", c.made_where_read,
-             " nodes made where they are read, ", c.constants, " constants\n");
-  out += str(c.results_in_place, " results in place of an operand; ", c.states_in_place,
-             " states advanced in place, ", c.states_copied, " copied\n");
-  return out;
+  return Table{{},
+               {},
+               {{"kernels", str(c.kernels, " different, ", c.calls, " calls in ", c.steps, " steps",
+                                p.whole ? ", run as one function" : "")},
+                {"nodes", str(c.nodes_given, " as given, ", c.nodes_planned,
+                              " as planned: ", c.made_where_read, " made where they are read, ",
+                              c.constants, " constants")},
+                {"contractions",
+                 str(c.contractions, ", ", c.with_epilogue, " with what follows them inside")},
+                {"by hand", str(c.hand)},
+                {"fused", str(c.fused, " times, ", c.not_fused, " times not")},
+                {"in place", str(c.results_in_place, " results, ", c.states_in_place, " states; ",
+                                 c.states_copied, " states copied")}}}
+      .text();
 }
 
 /// What the passes and the plan did that is in no step: how often each, and the order's reason.

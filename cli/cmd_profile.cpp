@@ -1,6 +1,4 @@
 // plait profile FILE: where a program's time goes, step by step.
-#include <cstdio>
-
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/json.h"
@@ -66,13 +64,11 @@ Json profile_json(const profile::Profile& p) {
           {"slowest_steps", rows_json(profile::by_step(p, kMostSteps), "step")}};
 }
 
+/// What the tables leave out: nothing was measured.
 std::string overhead_text(const profile::Profile& p) {
-  char text[160];
-  std::snprintf(text, sizeof text,
-                "\nThe clocks: %+.2f%% of a run, the median of %zu pairs of runs with and without "
-                "them.\n",
-                p.overhead_percent, p.runs.size());
-  return text;
+  if (p.overhead_percent > 0) return "";
+  return str("\nThe clocks round the steps cost less than what runs differ by, of ", p.runs.size(),
+             " pairs with and without them.\n");
 }
 
 void run_profile(const Args& args) {

@@ -468,28 +468,27 @@ void Body::finish(Lines& out) {
     const std::string type = register_type(let.compute);
     const bool wide = let.level == Level::kInner;
     const std::string count = wide ? size : "1";
-    out.add(str("const ", type, "* const c", column_of_[i], " = (const ", type, "*)p[",
+    // All tasks' parts into the first one's, in their order.
+    const std::string c = str("c", column_of_[i]);
+    out.add(str(type, "* const ", c, " = (", type, "*)p[",
                 k_.buffers.size() + at(first_ + column_of_[i]), "];"));
-    out.open(wide ? "for (int64_t j0 = begin; j0 < end; j0 += 64)" : "if (begin == 0)");
-    if (!wide) out.add("const int64_t j0 = 0;");
-    out.add(wide ? "const int64_t m = end - j0 < 64 ? end - j0 : 64;" : "const int64_t m = 1;");
-    out.add(str(type, " s[64];"));
-    out.add(str("for (int64_t j = 0; j < 64; ++j) s[j] = ", identity(let.reduce, let.compute), ";"));
-    out.open("for (int64_t t = 0; t < tasks; ++t)");
+    out.add(wide ? "const int64_t first" + c + " = begin, last" + c + " = end;"
+                 : "const int64_t first" + c + " = 0, last" + c + " = begin == 0;");
+    out.open("for (int64_t t = 1; t < tasks; ++t)");
     out.add("#pragma omp simd");
-    out.add(str("for (int64_t j = 0; j < m; ++j) s[j] = ",
-                combine(let.reduce, let.compute, "s[j]", str("c", column_of_[i], "[t * ", count, " + j0 + j]")), ";"));
+    out.add(str("for (int64_t j = first", c, "; j < last", c, "; ++j) ", c, "[j] = ",
+                combine(let.reduce, let.compute, c + "[j]", str(c, "[t * ", count, " + j]")), ";"));
     out.close();
-    out.open("for (int64_t j = 0; j < m; ++j)");
+    out.open(str("for (int64_t j = first", c, "; j < last", c, "; ++j)"));
     // The inner indices from their common number.
-    std::string rest = "(j0 + j)";
+    std::string rest = "j";
     for (std::size_t x = k_.inner.size(); x-- > 0;) {
       const std::string name = index_name(k_.inner[x].symbol);
       out.add(x == 0 ? str("const int64_t ", name, " = ", rest, ";")
                      : str("const int64_t ", name, " = ", rest, " % ", extents_[x], ";"));
       rest = str("(", rest, " / ", extents_[x], ")");
     }
-    std::string result = "s[j]";
+    std::string result = c + "[j]";
     if (let.finish) {
       std::vector<Piece> operands;
       for (const KernelOperand& o : let.operands) {
@@ -504,7 +503,7 @@ void Body::finish(Lines& out) {
           operands.push_back({});
         }
       }
-      result = as_number(formula(let.finish, let.compute, operands, "s[j]", str("f", i), n_,
+      result = as_number(formula(let.finish, let.compute, operands, c + "[j]", str("f", i), n_,
                                  [&](const std::string& line) { out.add(line); }),
                          let.compute);
     }
@@ -515,7 +514,6 @@ void Body::finish(Lines& out) {
       out.add(str("b", s.buffer + first_, "[", index_text(s.offset, n_), "] = ",
                   stored_text(k_.buffers[at(s.buffer)].dtype, str("v", i)), ";"));
     }
-    out.close();
     out.close();
   }
 }

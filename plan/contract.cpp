@@ -304,13 +304,20 @@ Contracted contraction_of(const Sight& s, const Group& group) {
   }
 
   std::string why;
+  std::optional<ContractPart> nothing;
   for (const Form& f : Splitter().run(form, why)) {
     std::optional<ContractPart> part = Assembly(f, s.graph.type(out.c).dtype).run(why);
     if (!part) return refuse(why);
     const bool empty = std::any_of(f.vars.begin(), f.vars.end(),
                                    [](const Var& v) { return !v.reduced && v.extent.is(0); });
-    if (!empty) out.parts.push_back(std::move(*part));
+    if (empty) {
+      nothing = std::move(part);
+    } else {
+      out.parts.push_back(std::move(*part));
+    }
   }
+  // What is computed behind a contraction of no elements is still a step, of no elements.
+  if (out.parts.empty() && nothing) out.parts.push_back(std::move(*nothing));
   if (!why.empty()) return refuse(why);
   if (s.graph.type(out.a).dtype != s.graph.type(out.b).dtype ||
       s.graph.type(out.a).dtype != s.graph.type(out.c).dtype) {

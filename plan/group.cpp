@@ -266,8 +266,12 @@ class Grouper {
     Group grown = to;
     Decision d = align(n, g, grown, places);
     if (!d) return d;
-    if (epilogue && grown.space.size() != to.space.size()) {
+    const bool grew = grown.space.size() != to.space.size();
+    if (epilogue && grew) {
       return Decision::forbid("it walks more indices than the contraction makes");
+    }
+    if (grew && last_in_memory(n, places) < static_cast<int>(to.space.size())) {
+      return Decision::forbid("what the kernel makes once per row is the innermost in memory");
     }
     Direction direction = Direction::kNone;
     if (f.kind == Kind::kReduce) d = settle_direction(n, grown, places, false, direction);
@@ -420,6 +424,15 @@ class Grouper {
       }
     }
     return best;
+  }
+
+  /// The position of the axis of n's result that is innermost in memory.
+  int last_in_memory(ir::NodeId n, const std::vector<int>& places) {
+    const Layout& layout = layouts_.at(result(n));
+    for (std::size_t i = layout.size(); i-- > 0;) {
+      if (places[at(layout[i])] >= 0) return places[at(layout[i])];
+    }
+    return -1;
   }
 
   int touched(ir::NodeId n, int g) {

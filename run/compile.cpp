@@ -2,10 +2,30 @@
 #include "run/compile.h"
 
 #include <chrono>
+#include <optional>
 
+#include "base/hash.h"
+#include "codegen/cache.h"
 #include "passes/pipeline.h"
+#include "run/build_id.h"
 
 namespace plait {
+namespace {
+
+constexpr const char* kKind = "plan";  // of the cache's entries
+
+/// What was kept under the key; nothing when it is not there or cannot be read.
+std::optional<plan::Program> kept_program(std::uint64_t key) {
+  const std::optional<std::string> bytes = codegen::cache::load(kKind, key);
+  if (!bytes) return std::nullopt;
+  try {
+    return plan::from_bytes(*bytes, "the cache");
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
 
 Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequest& request) {
   const auto start = std::chrono::steady_clock::now();
@@ -13,10 +33,23 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   Compiled out;
-  PipelineResult passed = run_pipeline(graph, {.requested = {"expand"}, .stop_after = {}, .after_each = {}});
+  const bool use_cache = request.use_cache && !build_id().empty();
+  const std::uint64_t key =
+      use_cache ? fnv1a64(build_id(), plan::program_hash(graph, target, request.plan)) : 0;
+  if (use_cache) {
+    if (std::optional<plan::Program> kept = kept_program(key)) {
+      out.program = std::move(*kept);
+      out.from_cache = true;
+      out.seconds = since();
+      return out;
+    }
+  }
+  PipelineResult passed =
+      run_pipeline(graph, {.requested = {"expand"}, .stop_after = {}, .after_each = {}});
   out.passes_seconds = since();
   out.program = plan::make_program(passed.graph, target, request.plan);
   out.program.log.insert(out.program.log.begin(), passed.log.begin(), passed.log.end());
+  if (use_cache) codegen::cache::store(kKind, key, plan::to_bytes(out.program));
   out.seconds = since();
   return out;
 }

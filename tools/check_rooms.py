@@ -15,6 +15,7 @@ import tempfile
 ALL = ("*",)
 BACKEND = "backends/backend.h"
 TARGET = "backends/target.h"
+CACHE = "codegen/cache.h"
 
 # room -> what it may include besides itself. A room brings along what it may include itself;
 # a header (backends/target.h) brings only itself.
@@ -29,7 +30,7 @@ ROOMS = {
     "plan": ("ops", "loop", TARGET),
     "profile": ("base",),
     "dist": ("base", BACKEND),
-    "run": ("plan", "passes", BACKEND, "backends/backends.h", "dist", "profile"),
+    "run": ("plan", "passes", BACKEND, "backends/backends.h", CACHE, "dist", "profile"),
     "io": ("passes",),
     "report": ("io",),
     "nn": ("passes",),
@@ -177,7 +178,10 @@ def may_not(path, line, target, may):
 
 PLAN_MAY = "base, ir, loop, ops, backends/target.h"
 NN_MAY = "base, ir, loop, ops, passes"
-RUN_MAY = "base, ir, loop, ops, plan, profile, dist, backends/backend.h, backends/target.h"
+RUN_MAY = (
+    "base, ir, loop, ops, passes, plan, profile, dist, backends/backend.h, backends/backends.h, "
+    "backends/target.h, codegen/cache.h"
+)
 CASES = {
     # right
     "base/a.h": ("#pragma once\n" + OPENING + "#include <vector>\n", ""),

@@ -1,3 +1,4 @@
+// Sixteen lanes in plain C++, and the tables of kernels made of them and of emulated tiles.
 #include "tests/backends/contract_emulated.h"
 
 #include "backends/cpu/contract/tile_kernels.h"

@@ -1,3 +1,4 @@
+// The decisions about a contraction: walks, what is copied, tiles, tasks and the scratch.
 #include "backends/cpu/contract/blocking.h"
 
 #include <algorithm>
@@ -42,21 +43,6 @@ Side side_of(const Problem& p, Operand operand) {
   return side;
 }
 
-/// Nanoseconds are guessed from what the kernels reach, so that a task is worth waking a thread.
-std::int64_t least_work(Isa isa, DType dtype) {
-  switch (isa) {
-    case Isa::kPortable:
-      return 250'000;
-    case Isa::kAvx2:
-      return 1'500'000;
-    case Isa::kAvx512:
-      return 3'000'000;
-    case Isa::kAmx:
-      return dtype == DType::bf16 ? 20'000'000 : 5'000'000;
-  }
-  throw Bug("unknown instruction set");
-}
-
 /// Rows of the left operand may be read where they lie when one pair of steps leads through a block
 /// and its rows do not crowd into the same sets of a cache.
 bool lies_well(const Blocking& b) {
@@ -75,6 +61,20 @@ bool lies_well(const Blocking& b) {
 }
 
 }  // namespace
+
+std::int64_t least_work(Isa isa, DType dtype) {
+  switch (isa) {
+    case Isa::kPortable:
+      return 500'000;
+    case Isa::kAvx2:
+      return 2'000'000;
+    case Isa::kAvx512:
+      return 4'000'000;
+    case Isa::kAmx:
+      return dtype == DType::bf16 ? 20'000'000 : 5'000'000;
+  }
+  throw Bug("unknown instruction set");
+}
 
 Problem with_k_ordered(Problem p) {
   const auto unit = [](const Axis& axis) { return axis.extent > 1 && axis.a == 1; };

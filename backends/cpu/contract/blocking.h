@@ -76,7 +76,7 @@ Convert convert_of(const Blocking& blocking, int part);
 void gather_left(const Blocking& blocking, const void* source, std::int64_t batch,
                  std::int64_t row0, std::int64_t rows, std::int64_t k_block, std::byte* scratch);
 
-/// Columns [col0, col0 + cols) of one block of k, in panels; `offset` moves in the source.
+/// Columns [col0, col0 + cols) of one block of k, in panels; `origin` is where the matrix begins.
 void pack_right(const Blocking& blocking, int part, const void* source, const Point& origin,
                 std::int64_t col0, std::int64_t cols, std::int64_t k_block, void* dest,
                 std::int64_t panel_step);
@@ -87,6 +87,9 @@ struct TilePlace {
 };
 void finish_tile(const Blocking& blocking, const TilePlace& place, const float* tile, float* turned,
                  void* c, TileSink sink, const void* context);
+
+/// Operations of a task that is worth waking a thread for: some tens of microseconds.
+std::int64_t least_work(Isa isa, DType dtype);
 
 /// The problem with its summed axes in the order in which they are summed.
 Problem with_k_ordered(Problem problem);

@@ -37,11 +37,6 @@ Sizes sizes_of(const Problem& p, bool swapped) {
 /// What a task keeps in its own cache: the tile, and the blocks copied for it.
 std::int64_t cache_bytes(Isa isa) { return isa >= Isa::kAvx512 ? 1'200'000 : 320'000; }
 
-/// Operations that take about 50 microseconds.
-double least_work(Isa isa) {
-  return isa == Isa::kAmx ? 2e7 : isa == Isa::kAvx512 ? 6e6 : isa == Isa::kAvx2 ? 3e6 : 5e5;
-}
-
 /// Cycles of the products alone: narrow edges and low tiles cost more than their share.
 double product_cycles(const Sizes& s, const Variant& v, int lanes) {
   const double vectors = static_cast<double>(ceil_div(s.cols, lanes));
@@ -110,8 +105,8 @@ double score(const Blocking& b, const Sizes& s, bool b_constant) {
                       static_cast<double>(s.cols) * static_cast<double>(s.depth);
   double sum = 0;
   for (const std::int64_t threads : {2, 2, 8}) {
-    const double useful =
-        std::clamp(work / least_work(b.variant.isa), 1.0, static_cast<double>(threads));
+    const double useful = std::clamp(work / static_cast<double>(least_work(b.variant.isa, b.dtype)),
+                                     1.0, static_cast<double>(threads));
     const std::int64_t tasks = std::max<std::int64_t>(b.tasks, 1);
     sum += static_cast<double>(ceil_div(tasks, threads)) / static_cast<double>(tasks) * useful;
   }

@@ -1,3 +1,4 @@
+// Merging axes, and ranges of a flattened index as points and segments.
 #include "backends/cpu/contract/walk.h"
 
 #include <algorithm>

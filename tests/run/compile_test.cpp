@@ -1,0 +1,142 @@
+// Compiling twice plans once: what the kept program depends on, and what is not taken from the
+// cache.
+#include "run/compile.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "backends/backends.h"
+#include "codegen/cache.h"
+#include "ir/text.h"
+#include "run/build_id.h"
+#include "run/executor.h"
+#include "tests/temporary.h"
+
+namespace plait {
+namespace {
+
+namespace files = std::filesystem;
+
+const char* const kGraph = R"(
+graph step(x: f32[6,4]) state(w: f32[3,4] = ones) {
+  %y = linear(x, w)            : f32[6,3]
+  %z = softmax(%y, axis=1)     : f32[6,3]
+  %old = mul(w, w)             : f32[3,4]
+  next w = %old
+  return %z
+})";
+
+class CompileCache : public testing::Test {
+ protected:
+  CompileCache() {
+    const char* set = getenv("PLAIT_CACHE");
+    before_ = set ? set : "";
+    setenv("PLAIT_CACHE", folder_.path().c_str(), 1);
+  }
+  ~CompileCache() override {
+    before_.empty() ? unsetenv("PLAIT_CACHE") : setenv("PLAIT_CACHE", before_.c_str(), 1);
+  }
+
+  static Compiled compiled(const std::string& text = kGraph, int threads = 1,
+                           const CompileRequest& request = {}) {
+    return compile(ir::parse_graph(text), *make_target("cpu", threads), request);
+  }
+
+  /// The names of the kept plans.
+  std::vector<std::string> plans() const {
+    std::vector<std::string> names;
+    for (const auto& file : files::directory_iterator(folder_.path())) {
+      const std::string name = file.path().filename().string();
+      if (name.starts_with("plan-")) names.push_back(name);
+    }
+    return names;
+  }
+
+  test::TemporaryFolder folder_;
+  std::string before_;
+};
+
+TEST_F(CompileCache, SecondTimeIsRead) {
+  const Compiled first = compiled(), second = compiled();
+  EXPECT_FALSE(first.from_cache);
+  EXPECT_TRUE(second.from_cache);
+  EXPECT_GT(first.passes_seconds, 0);
+  EXPECT_EQ(second.passes_seconds, 0);
+  EXPECT_EQ(plan::to_bytes(first.program), plan::to_bytes(second.program));
+  EXPECT_EQ(plans().size(), 1u);
+}
+
+TEST_F(CompileCache, OnlyWhenAsked) {
+  const CompileRequest alone{.plan = {}, .use_cache = false};
+  EXPECT_FALSE(compiled(kGraph, 1, alone).from_cache);
+  EXPECT_TRUE(plans().empty());
+  EXPECT_FALSE(compiled().from_cache);
+  EXPECT_FALSE(compiled(kGraph, 1, alone).from_cache);
+}
+
+TEST_F(CompileCache, AnotherGraphThreadsOrOptions) {
+  compiled();
+  std::string other = kGraph;
+  other.replace(other.find("axis=1"), 6, "axis=0");
+  EXPECT_FALSE(compiled(other).from_cache);
+  EXPECT_FALSE(compiled(kGraph, 2).from_cache);
+  CompileRequest apart;
+  apart.plan.fuse = false;
+  EXPECT_FALSE(compiled(kGraph, 1, apart).from_cache);
+  EXPECT_EQ(plans().size(), 4u);
+  EXPECT_TRUE(compiled(kGraph, 2).from_cache);
+}
+
+TEST_F(CompileCache, DamagedIsPlannedAnew) {
+  const std::string bytes = plan::to_bytes(compiled().program);
+  ASSERT_EQ(plans().size(), 1u);
+  const std::string name = plans()[0];
+  // Cut on disk; whole, and not a plan; a plan that is cut inside a whole entry.
+  files::resize_file(folder_ / name, 100);
+  EXPECT_FALSE(compiled().from_cache);
+  EXPECT_TRUE(compiled().from_cache);
+  for (const std::string& content : {std::string("something else"), bytes.substr(0, 300)}) {
+    ASSERT_EQ(codegen::cache::write_entry(folder_.path(), name, content), 0);
+    EXPECT_FALSE(compiled().from_cache);
+    EXPECT_TRUE(compiled().from_cache);
+  }
+}
+
+TEST_F(CompileCache, WorksWithoutAFolder) {
+  std::ofstream(folder_ / "file") << "not a folder";
+  setenv("PLAIT_CACHE", (folder_ / "file/cache").c_str(), 1);
+  EXPECT_FALSE(compiled().from_cache);
+  EXPECT_FALSE(compiled().from_cache);
+}
+
+TEST_F(CompileCache, WhatIsReadRunsTheSame) {
+  const std::unique_ptr<Target> target = make_target("cpu", 1);
+  std::vector<Array> results;
+  for (bool from_cache : {false, true}) {
+    Compiled now = compiled();
+    ASSERT_EQ(now.from_cache, from_cache);
+    Executor executor(std::move(now.program), *target);
+    Array x(DType::f32, {6, 4}), w(DType::f32, {3, 4});
+    for (int i = 0; i < 24; ++i) x.set(i, 0.25 * i - 2);
+    for (int i = 0; i < 12; ++i) w.set(i, 0.5 - 0.125 * i);
+    executor.set_feed("x", x);
+    executor.set_state("w", w);
+    executor.run();
+    results.push_back(executor.fetch("z"));
+    results.push_back(executor.state("w"));
+  }
+  EXPECT_TRUE(results[0].same_bits(results[2]));
+  EXPECT_TRUE(results[1].same_bits(results[3]));
+  EXPECT_NEAR(results[1].real(0), 0.25, 1e-7);
+}
+
+TEST(BuildId, IsKnown) {
+  EXPECT_FALSE(build_id().empty());
+  EXPECT_EQ(&build_id(), &build_id());
+}
+
+}  // namespace
+}  // namespace plait
