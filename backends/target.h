@@ -41,6 +41,7 @@ struct ProductCall {
     std::vector<int> buffers{};
     LoopCall generated{};   // with a name: runs as this loop kernel instead of the engine
     std::string variant{};  // of the engine, in the backend's own words
+    bool turned = false;    // the epilogue's rows are n and its inner index is m
   };
   int a = -1, b = -1, c = -1;  // buffers; c is -1 with an epilogue
   bool b_constant = false;     // not changed by the program: packed once
@@ -67,6 +68,7 @@ struct Choice {
   std::int64_t thread_bytes = 0;       // workspace per thread
   std::int64_t persistent_bytes = 0;   // packed weights, for as long as the program lives
   bool generated = false;              // as loops
+  bool swapped = false;                // makes its tiles with n as the rows: see Part::turned
 };
 
 /// Printed code of one kernel, with the call that runs it.

@@ -219,7 +219,8 @@ constinit const Command kBench{
         "median      of a run alone: the feeds are copied in before it, untimed (median_ms)\n"
         "with feeds  of copying the feeds in and running (median_with_feeds_ms)\n"
         "Runs of less than 20 us are timed in batches of 100; where such a program overwrites its\n"
-        "feeds, the time of copying them, measured apart, is taken off. Three runs go before.\n",
+        "feeds, the time of copying them, measured apart, is taken off. Three runs go before.\n"
+        "FILE may also be a plan that `plait compile` wrote.\n",
     .run = run_bench};
 
 }  // namespace plait::cli

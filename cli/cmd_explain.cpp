@@ -218,7 +218,8 @@ constinit const Command kExplain{
     .flags = kFlags,
     .details =
         "Steps are in the order they run, with the kernel's id. A composite op is expanded first:\n"
-        "the parts of %softmax are %softmax.max and so on, and --node softmax shows them all.\n",
+        "the parts of %softmax are %softmax.max and so on, and --node softmax shows them all.\n"
+        "FILE may also be a plan that `plait compile` wrote.\n",
     .run = run_explain};
 
 }  // namespace plait::cli

@@ -243,7 +243,8 @@ constinit const Command kPlan{
         "arena        all that lives within a step, feeds and fetches too\n"
         "scratch      workspace of kernels, and weights packed once\n"
         "lower bound  the largest sum of buffers alive in one step: no arena is smaller\n"
-        "Steps are counted from 0.\n",
+        "Steps are counted from 0.\n"
+        "FILE may also be a plan that `plait compile` wrote.\n",
     .run = run_plan};
 
 }  // namespace plait::cli

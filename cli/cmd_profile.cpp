@@ -103,7 +103,8 @@ constinit const Command kProfile{
     .details =
         "States have their initial values, feeds are random. The peaks are measured once on each\n"
         "machine: multiply-adds in registers, a copy of memory larger than the caches. Every run\n"
-        "with clocks has one without beside it: their ratio is what the clocks cost.\n",
+        "with clocks has one without beside it: their ratio is what the clocks cost.\n"
+        "FILE may also be a plan that `plait compile` wrote.\n",
     .run = run_profile};
 
 }  // namespace plait::cli

@@ -17,9 +17,6 @@ inline constexpr Flag kMeasureFlag{"--measure", "",
                                    "time the implementations of contractions, take the fastest"};
 inline constexpr Flag kNoFuseFlag{"--no-fuse", "", "every node its own kernel, for comparison"};
 inline constexpr Flag kSeedFlag{"--seed", "N", "of initial states and random feeds; 0 unless said"};
-inline constexpr std::string_view kPlanHelp =
-    "FILE may also be a plan that `plait compile` wrote.\n";
-
 /// Whether a file's first bytes are a plan's. Standard input and models are none.
 bool is_plan(const std::string& file);
 

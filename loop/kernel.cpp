@@ -196,7 +196,14 @@ void settle_levels(Kernel& k) {
     }
     if (let.stage > 0 && level == Level::kCall) level = Level::kRow;
     let.level = level;
+    if (level != Level::kInner) let.kept = false;  // a row's value is in scope in all its stages
   }
+}
+
+/// Its one index stays even where it has one point: a tile is walked by it.
+void collapse_inner_of_epilogue(Kernel& kernel) {
+  if (kernel.inner.size() > 1) collapse(kernel, kernel.inner, 0);
+  if (kernel.inner.empty()) kernel.inner.push_back({"$one", 1});
 }
 
 }  // namespace
@@ -214,6 +221,7 @@ void collapse(Kernel& kernel) {
     std::vector<KernelIndex> m(kernel.rows.begin() + kernel.batch_rows, kernel.rows.end());
     collapse(kernel, batch, 0);
     collapse(kernel, m, 0);
+    collapse_inner_of_epilogue(kernel);
     kernel.batch_rows = static_cast<int>(batch.size());
     kernel.rows = std::move(batch);
     kernel.rows.insert(kernel.rows.end(), m.begin(), m.end());

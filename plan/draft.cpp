@@ -160,7 +160,11 @@ class Drafting {
       Choice choice = draft_.whole ? Choice{} : target_.choose(part.contraction, call.b_constant, largest_, options_.measure);
       const bool generated = draft_.whole || choice.generated;
       std::optional<Lowered> low;
-      if (!bare) low = lower_epilogue(s_, g, part);
+      if (!bare && choice.swapped) {  // its tiles lie that way: along the result's own memory
+        low = lower_epilogue(s_, g, part, true);
+        p.turned = low->kernel.inner.size() == 1;
+      }
+      if (!bare && !p.turned) low = lower_epilogue(s_, g, part, false);
       if (generated) {
         std::vector<ir::ValueId> values{c.a, c.b};
         if (bare) values.push_back(c.c);

@@ -462,7 +462,6 @@ class Grouper {
       }
     };
     push_operands(n);
-    const ir::NodeId first = group(g).nodes.front();
     while (!work.empty()) {
       const ir::NodeId m = work.back();
       work.pop_back();
@@ -470,7 +469,6 @@ class Grouper {
       const int h = out_.group_of[at(m)];
       const std::vector<ir::NodeId> single{m};
       const std::vector<ir::NodeId>& members = h >= 0 ? group(h).nodes : single;
-      if (members.back() < first) continue;  // nothing of it comes after the group began
       for (ir::NodeId x : members) {
         seen_[at(x)] = stamp_;
         for (ir::ValueId id : node(x).inputs) {

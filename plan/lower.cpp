@@ -83,12 +83,13 @@ class Lowering {
     return finish();
   }
 
-  Lowered epilogue(const ContractPart& part) {
+  Lowered epilogue(const ContractPart& part, bool turned) {
     k_.epilogue = true;
     k_.batch_rows = static_cast<int>(part.batch.size());
     k_.rows = part.batch;
-    k_.rows.insert(k_.rows.end(), part.m.begin(), part.m.end());
-    k_.inner = part.n;
+    const auto& rows = turned ? part.n : part.m;
+    k_.rows.insert(k_.rows.end(), rows.begin(), rows.end());
+    k_.inner = turned ? part.m : part.n;
     at_ = part.at;
     return finish();
   }
@@ -503,8 +504,9 @@ Lowered lower_loops(const Sight& sight, const Group& group) {
   return Lowering(sight, group).loops();
 }
 
-Lowered lower_epilogue(const Sight& sight, const Group& group, const ContractPart& part) {
-  return Lowering(sight, group).epilogue(part);
+Lowered lower_epilogue(const Sight& sight, const Group& group, const ContractPart& part,
+                       bool turned) {
+  return Lowering(sight, group).epilogue(part, turned);
 }
 
 bool is_bare(const Sight& sight, const Group& group) {

@@ -41,9 +41,9 @@ struct Contracted {
 };
 Contracted contraction_of(const Sight& sight, const Group& group);
 
-/// What follows the products of one part; empty kernel.stores when the product itself is the
-/// result.
-Lowered lower_epilogue(const Sight& sight, const Group& group, const ContractPart& part);
+/// What follows the products of one part. `turned`: its rows are n and its inner index is m.
+Lowered lower_epilogue(const Sight& sight, const Group& group, const ContractPart& part,
+                       bool turned);
 /// Whether a contraction's group computes nothing but the product.
 bool is_bare(const Sight& sight, const Group& group);
 

@@ -55,6 +55,7 @@ void join_independent(Program& p) {
     return loop && loop->column_sizes.empty();
   };
   bool open = false;
+  std::vector<int> number;  // of each step after joining
   for (Step& s : p.steps) {
     const bool plain = is_plain(s);
     const bool free = plain && open && joined.back().calls.size() < kMostCalls &&
@@ -77,10 +78,19 @@ void join_independent(Program& p) {
       to.thread_bytes = std::max(to.thread_bytes, s.thread_bytes);
       if (to.kernel != s.kernel && !to.kernel.ends_with("+")) to.kernel += "+";
     }
+    number.push_back(static_cast<int>(joined.size()) - 1);
     reads.insert(joined.back().reads.begin(), joined.back().reads.end());
     writes.insert(joined.back().writes.begin(), joined.back().writes.end());
   }
   p.steps = std::move(joined);
+  const auto renumbered = [&](int step) {
+    return step < static_cast<int>(number.size()) ? number[at(step)]
+                                                  : static_cast<int>(p.steps.size());
+  };
+  for (Buffer& b : p.buffers) {
+    b.first = renumbered(b.first);
+    b.last = renumbered(b.last);
+  }
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void fields(A& a, T& x) {
 template <class A, Is<ProductCall::Part> T>
 void fields(A& a, T& x) {
   a("contraction", x.contraction)("epilogue", x.epilogue)("buffers", x.buffers);
-  a("generated", x.generated)("variant", x.variant);
+  a("generated", x.generated)("variant", x.variant)("turned", x.turned);
 }
 
 template <class A, Is<ProductCall> T>

@@ -44,6 +44,7 @@ struct PartRun {
   std::vector<char*> pointers;
   std::vector<std::int64_t> sizes;
   int* bad = nullptr;
+  bool turned = false;
   LoopRun loops;  // where it is generated
 
   static void sink(const void* context, std::int64_t batch, std::int64_t m0, std::int64_t m1,
@@ -274,6 +275,7 @@ class CpuCode : public Code {
       }
       part.contract = std::make_unique<Contract>(problem_of(loop::bind(p.contraction, sizes)),
                                                  variant_from_text(p.variant));
+      part.turned = p.turned;
       part.a = pointer(call.a);
       part.b = pointer(call.b);
       part.c = pointer(call.c);
@@ -315,7 +317,7 @@ class CpuCode : public Code {
       const PartRun& p = s.parts[i - s.loops.size()];
       if (!p.contract) return self->run_loop(p.loops, mine, thread);
       return p.contract->run(mine, p.a, p.b, p.packed, p.c, p.epilogue ? PartRun::sink : nullptr, &p,
-                             self->scratch(thread));
+                             self->scratch(thread), p.turned);
     }
     const char* error = s.hand.kernel->run(mine, s.hand.inputs.data(), s.hand.outputs.data(),
                                            self->scratch(thread));

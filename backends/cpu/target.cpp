@@ -144,6 +144,7 @@ class CpuTarget : public Target {
     const cpu::Contract contract(problem, accepted[best]);
     out.kernel = contract.id();
     out.variant = to_text(accepted[best]);
+    out.swapped = accepted[best].swapped;
     out.thread_bytes = contract.scratch_bytes();
     (b_constant ? out.persistent_bytes : out.shared_bytes) = (contract.packed_bytes() + 63) / 64 * 64;
     out.why = times.empty() ? str("best guess of ", accepted.size(), " that accept it") : times;

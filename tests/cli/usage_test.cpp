@@ -59,12 +59,11 @@ TEST(Usage, UnknownCommand) {
 }
 
 TEST(Usage, PlannedCommandsSaySo) {
-  for (const std::string name :
-       {"plan", "compile", "profile", "explain", "train", "generate", "pack", "bench", "doctor"}) {
-    expect_usage(name + " model:mlp", "`" + name +
-                                          "` comes with a later version; this one has models, "
-                                          "ops, show, check, stats, report, convert, run, version, "
-                                          "help");
+  for (const std::string name : {"train", "generate", "pack", "doctor"}) {
+    expect_usage(name + " model:mlp",
+                 "`" + name +
+                     "` comes with a later version; this one has models, ops, show, check, stats, "
+                     "report, convert, run, plan, compile, explain, profile, bench, version, help");
   }
 }
 

@@ -86,7 +86,7 @@ struct TilePlace {
   std::int64_t batch, row0, rows, col0, cols;
 };
 void finish_tile(const Blocking& blocking, const TilePlace& place, const float* tile, float* turned,
-                 void* c, TileSink sink, const void* context);
+                 void* c, TileSink sink, const void* context, bool turned_sink);
 
 /// Operations of a task that is worth waking a thread for: some tens of microseconds.
 std::int64_t least_work(Isa isa, DType dtype);

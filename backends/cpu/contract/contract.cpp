@@ -19,6 +19,7 @@ struct Task {
   TileSink sink;
   const void* context;
   std::byte* scratch;
+  bool turned_sink;
   std::int64_t gathered = -1, packed_inside = -1;  // which block the scratch holds
 
   float* tile() const { return reinterpret_cast<float*>(scratch + b.tile_at); }
@@ -109,7 +110,7 @@ void run_tile(Task& task, const TilePlace& t) {
     std::memset(args.c, 0, static_cast<std::size_t>(t.rows * b.tile_ld) * sizeof(float));
   }
   finish_tile(b, t, args.c, reinterpret_cast<float*>(task.scratch + b.turned_at), task.c, task.sink,
-              task.context);
+              task.context, task.turned_sink);
 }
 
 }  // namespace
@@ -162,8 +163,9 @@ void Contract::pack(std::int64_t task, const void* source, void* packed) const {
 }
 
 void Contract::run(std::int64_t index, const void* a, const void* b_data, const void* packed,
-                   void* c, TileSink sink, const void* context, void* scratch) const {
+                   void* c, TileSink sink, const void* context, void* scratch, bool turned) const {
   const Blocking& b = *blocking_;
+  check(!turned || b.variant.swapped, "a turned sink wants a swapped variant");
   const void* left = b.variant.swapped ? b_data : a;
   const void* right = b.variant.swapped ? a : b_data;
   Task task{b,
@@ -173,7 +175,8 @@ void Contract::run(std::int64_t index, const void* a, const void* b_data, const 
             c,
             sink,
             context,
-            static_cast<std::byte*>(scratch)};
+            static_cast<std::byte*>(scratch),
+            turned};
   b.kernels->begin();
   const std::int64_t first = index * b.tiles_per_task;
   const std::int64_t last = std::min(first + b.tiles_per_task, b.tiles);

@@ -68,10 +68,11 @@ class Contract {
   std::int64_t pack_tasks() const;
   void pack(std::int64_t task, const void* b, void* packed) const;
 
-  /// Without a sink the task rounds its part and stores it into c.
+  /// Without a sink the task rounds its part and stores it into c. A `turned` sink gets its tile
+  /// with n as the rows and m as the columns; only a Variant that is swapped serves one.
   std::int64_t tasks() const;
   void run(std::int64_t task, const void* a, const void* b, const void* packed, void* c,
-           TileSink sink, const void* context, void* scratch) const;
+           TileSink sink, const void* context, void* scratch, bool turned = false) const;
 
  private:
   std::unique_ptr<const Blocking> blocking_;
