@@ -2,6 +2,7 @@
 // summed; offsets as strides; the guards of a padded image as coordinates. Where an index enters
 // through a quotient (groups, strided gradients) it is split until all is affine.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "plan/lower.h"
@@ -69,6 +70,10 @@ void tighten(Form& f) {
   std::vector<loop::Guard> rest;
   for (const loop::Guard& g : f.guards) {
     if (g.index.lo() >= g.lo.hi() && g.index.hi() < g.hi.lo()) continue;
+    if (g.index.hi() < g.lo.lo() || g.index.lo() >= g.hi.hi()) {  // never: nothing is summed
+      f.vars.push_back({"$never", 0, true});
+      continue;
+    }
     bool done = false;
     for (Var& v : f.vars) {
       const loop::Linear l = loop::coefficient_of(g.index, v.symbol);
@@ -135,7 +140,10 @@ class Splitter {
       return q && (loop::mentions(q->a, outer.symbol) || loop::mentions(q->a, inner.symbol));
     };
     bool plain = !still(f.a) && !still(f.b) && !still(f.c);
-    for (const loop::Guard& g : f.guards) plain = plain && !still(g.index);
+    // A guard on the remainder holds for some phases and fails for others: those are set apart.
+    for (const loop::Guard& g : f.guards) {
+      plain = plain && !still(g.index) && !loop::mentions(g.index, inner.symbol);
+    }
     return plain ? std::optional(f) : std::nullopt;
   }
 
@@ -186,6 +194,7 @@ class Assembly {
       }
     }
     keep_one_column();
+    order_rows();
     part_.at = f_.out;
     return std::move(part_);
   }
@@ -245,6 +254,24 @@ class Assembly {
       c.n.push_back({});
       part_.n.push_back({"$none", 1});
     }
+  }
+
+  /// Rows in the order of the result's memory, so that neighbours are neighbours there.
+  void order_rows() {
+    std::vector<loop::AxisOf<Dim>>& axes = part_.contraction.m;
+    std::vector<std::size_t> order(axes.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return axes[a].c.hi() > axes[b].c.hi();
+    });
+    std::vector<loop::AxisOf<Dim>> sorted;
+    std::vector<loop::KernelIndex> names;
+    for (std::size_t i : order) {
+      sorted.push_back(axes[i]);
+      names.push_back(part_.m[i]);
+    }
+    axes = std::move(sorted);
+    part_.m = std::move(names);
   }
 
   Form f_;

@@ -138,6 +138,13 @@ class CpuTarget : public Target {
       }
     }
     if (accepted.empty()) return as_loops("no variant accepts it: " + join(notes, "; "));
+    // An epilogue runs along the result's memory: where that is m, n had better be the rows.
+    const bool along_m = !problem.m.empty() && problem.m.back().c == 1 && !problem.n.empty() &&
+                         problem.n.back().c != 1;
+    if (along_m) {
+      std::stable_partition(accepted.begin(), accepted.end(),
+                            [](const cpu::Variant& v) { return v.swapped; });
+    }
     std::size_t best = 0;
     std::string times;
     if (measure && accepted.size() > 1) best = fastest(problem, accepted, times);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "cli/allocations.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "tests/cli/program.h"
@@ -38,6 +39,8 @@ const std::string kSymbolic =
     "  %act = tanh(%lin)      : f32[batch,16]\n"
     "  return y = %act\n"
     "}\n";
+
+const std::string kSmallRwkv = "layers=1&width=32&vocab=64&context=16&copy=0&batch=2&train=1";
 
 class PlanCommands : public ::testing::Test {
  protected:
@@ -74,13 +77,11 @@ bool meet(const Json& a, const Json& b, const char* from, const char* to) {
          b[from].get<std::int64_t>() <= a[to].get<std::int64_t>();
 }
 
-TEST_F(PlanCommands, PlanAddsUp) {
-  const Json p = json("plan 'model:mlp?train=1&dtype=f32'");
+/// Sums, bounds and places of what `plan --json` says.
+void expect_consistent(const Json& p) {
   EXPECT_EQ(p["peak_bytes"].get<std::int64_t>(), p["states_bytes"].get<std::int64_t>() +
                                                      p["arena_bytes"].get<std::int64_t>() +
                                                      p["scratch_bytes"].get<std::int64_t>());
-  EXPECT_LE(p["lower_bound_bytes"], p["arena_bytes"]);
-  EXPECT_GT(p["lower_bound_bytes"], 0);
   std::vector<std::int64_t> live(p["steps"].get<std::size_t>(), 0);
   std::int64_t states = 0, top = 0;
   for (const Json& b : p["buffers"]) {
@@ -90,8 +91,9 @@ TEST_F(PlanCommands, PlanAddsUp) {
       continue;
     }
     top = std::max(top, end);
-    for (int s = b["first"]; s <= b["last"].get<int>(); ++s)
+    for (int s = b["first"]; s <= b["last"].get<int>(); ++s) {
       live[static_cast<std::size_t>(s)] += bytes;
+    }
     for (const Json& other : p["buffers"]) {
       if (other == b || other["space"] != "arena" || !meet(b, other, "first", "last")) continue;
       const bool apart = end <= other["offset"].get<std::int64_t>() ||
@@ -103,6 +105,13 @@ TEST_F(PlanCommands, PlanAddsUp) {
   EXPECT_EQ(states, p["states_bytes"]);
   EXPECT_EQ(top, p["arena_bytes"]);
   EXPECT_EQ(*std::max_element(live.begin(), live.end()), p["lower_bound_bytes"]);
+  EXPECT_LE(p["lower_bound_bytes"], p["arena_bytes"]);
+  EXPECT_GT(p["lower_bound_bytes"], 0);
+}
+
+TEST_F(PlanCommands, PlanAddsUp) {
+  expect_consistent(json("plan 'model:mlp?train=1&dtype=f32'"));
+  expect_consistent(json("plan 'model:rwkv4?" + kSmallRwkv + "'"));
 }
 
 TEST_F(PlanCommands, PlanPrintsWhoIsAliveAndDraws) {
@@ -116,14 +125,26 @@ TEST_F(PlanCommands, PlanPrintsWhoIsAliveAndDraws) {
 }
 
 TEST_F(PlanCommands, PlanOfALargeGraphListsFifteen) {
-  const Outcome o =
-      call("plan 'model:rwkv4?layers=1&width=32&vocab=64&context=16&copy=0&batch=2&train=1'");
+  const Outcome o = call("plan 'model:rwkv4?" + kSmallRwkv + "'");
   EXPECT_EQ(o.code, 0) << o.err;
   const std::size_t table = o.out.find("\nbuffer ");
   ASSERT_NE(table, std::string::npos) << o.out;
   const std::vector<std::string> lines = split(o.out.substr(table + 1), '\n');
   ASSERT_EQ(lines.size(), 1u + 15 + 1 + 1);
   EXPECT_TRUE(lines[16].starts_with("... ")) << lines[16];
+}
+
+TEST(Allocations, AreCounted) {
+  std::vector<int> kept;
+  const cli::Allocated some = cli::allocated_during([&] {
+    kept.resize(1000);
+    ::operator delete(::operator new(8));
+  });
+  EXPECT_EQ(some.calls, 2);
+  EXPECT_GE(some.bytes, 4000);
+  const cli::Allocated none = cli::allocated_during([&] { kept[0] = 1; });
+  EXPECT_EQ(none.calls, 0);
+  EXPECT_EQ(none.bytes, 0);
 }
 
 TEST_F(PlanCommands, RunsAsPlanned) {
