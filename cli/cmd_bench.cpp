@@ -59,15 +59,15 @@ class Bench {
       : loaded_(loaded), seconds_(seconds), seed_(seed) {}
 
   Times run() {
-    double last = 0;
     for (int i = 0; i < kWarmUps; ++i) {
       loaded_.refresh();
       const Clock::time_point start = Clock::now();
       loaded_.executor.run();
-      last = seconds_since(start);
+      last_ = seconds_since(start);
+      tell();
     }
     start_ = Clock::now();
-    if (last < kShort) {
+    if (last_ < kShort) {
       in_batches();
     } else {
       one_by_one();
@@ -76,10 +76,15 @@ class Bench {
   }
 
  private:
+  /// The share that is done, by how long a run took.
+  void tell() {
+    const double all = kWarmUps * last_ + std::max(seconds_, kLeastRuns * last_);
+    countdown_.tick(times_.runs, seconds_since(begin_) / all);
+  }
+
   bool goes_on() {
-    const double used = seconds_since(start_);
-    countdown_.tick(times_.runs, used / seconds_);
-    return used < seconds_ || static_cast<int>(times_.alone.size()) < kLeastRuns;
+    tell();
+    return seconds_since(start_) < seconds_ || static_cast<int>(times_.alone.size()) < kLeastRuns;
   }
 
   void reset_sometimes() {
@@ -139,7 +144,8 @@ class Bench {
   std::uint64_t seed_;
   Times times_;
   std::int64_t next_reset_ = kResetEvery;
-  Clock::time_point start_ = Clock::now();
+  double last_ = 0;  // seconds of a run
+  Clock::time_point begin_ = Clock::now(), start_ = begin_;
   Countdown countdown_{"bench"};
 };
 

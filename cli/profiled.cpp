@@ -1,6 +1,7 @@
 // Timing the steps of a program.
 #include "cli/profiled.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
@@ -143,10 +144,9 @@ profile::Profile profiled(Loaded& loaded, const ProfileRequest& request) {
                             ? run >= request.runs
                             : run >= kMostRuns || (run >= kLeastRuns && used >= request.seconds);
     if (enough) break;
-    const double share = request.runs > 0
-                             ? static_cast<double>(run) / static_cast<double>(request.runs)
-                             : used / request.seconds;
-    countdown.tick(run, share);
+    const double of_runs = static_cast<double>(run) /
+                           static_cast<double>(request.runs > 0 ? request.runs : kLeastRuns);
+    countdown.tick(run, request.runs > 0 ? of_runs : std::min(of_runs, used / request.seconds));
     profile::Run& timed = out.runs.emplace_back();
     timed.steps.resize(out.steps.size());
     // Each goes first as often as the other.

@@ -93,25 +93,26 @@ static inline double pl_i_to_d_sticky(int64_t x) {
 static inline uint16_t pl_i_to_f16(int64_t x) { return pl_d_to_f16(pl_i_to_d_sticky(x)); }
 static inline uint16_t pl_i_to_bf16(int64_t x) { return pl_d_to_bf16(pl_i_to_d_sticky(x)); }
 
-// Float to integer: towards zero, saturated, NaN gives 0.
+// Float to integer: towards zero, saturated, NaN gives 0. What is below 1 becomes 0 before it is
+// converted: gcc 12 makes (double)(int)x a truncation, which would leave -0.
 static inline int32_t pl_f_to_i32(float x) {
   const int over = x >= 0x1p31f;
   float y = x > -0x1p31f ? x : -0x1p31f;
-  y = x != x || over ? 0.0f : y;
+  y = __builtin_fabsf(x) >= 1 && !over ? y : 0.0f;
   const int32_t i = (int32_t)y;
   return over ? INT32_MAX : i;
 }
 static inline int64_t pl_f_to_i64(float x) {
   const int over = x >= 0x1p63f;
   float y = x > -0x1p63f ? x : -0x1p63f;
-  y = x != x || over ? 0.0f : y;
+  y = __builtin_fabsf(x) >= 1 && !over ? y : 0.0f;
   const int64_t i = (int64_t)y;
   return over ? INT64_MAX : i;
 }
 static inline int32_t pl_f_clamped(float x, float low, float high) {
   float y = x > low ? x : low;
   y = y < high ? y : high;
-  return (int32_t)(x != x ? 0.0f : y);
+  return (int32_t)(__builtin_fabsf(x) >= 1 ? y : 0.0f);
 }
 static inline int16_t pl_f_to_i16(float x) { return (int16_t)pl_f_clamped(x, -32768, 32767); }
 static inline int8_t pl_f_to_i8(float x) { return (int8_t)pl_f_clamped(x, -128, 127); }
@@ -121,12 +122,12 @@ static inline uint8_t pl_f_to_bool(float x) { return x != 0; }
 static inline int32_t pl_d_clamped(double x, double low, double high) {
   double y = x > low ? x : low;
   y = y < high ? y : high;
-  return (int32_t)(x != x ? 0.0 : y);
+  return (int32_t)(__builtin_fabs(x) >= 1 ? y : 0.0);
 }
 static inline int64_t pl_d_to_i64(double x) {
   const int over = x >= 0x1p63;
   double y = x > -0x1p63 ? x : -0x1p63;
-  y = x != x || over ? 0.0 : y;
+  y = __builtin_fabs(x) >= 1 && !over ? y : 0.0;
   const int64_t i = (int64_t)y;
   return over ? INT64_MAX : i;
 }

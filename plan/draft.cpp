@@ -109,7 +109,7 @@ class Drafting {
   }
 
   void take(const Choice& choice, DraftStep& d) {
-    d.step.kernel = choice.kernel;
+    if (d.step.kernel.empty()) d.step.kernel = choice.kernel;
     d.step.shared_bytes = std::max(d.step.shared_bytes, choice.shared_bytes);
     d.step.thread_bytes = std::max(d.step.thread_bytes, choice.thread_bytes);
     d.persistent_bytes += choice.persistent_bytes;
@@ -280,7 +280,7 @@ DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, co
   p.call.work = count;
   d.step.name = name;
   d.step.kind = "copy";
-  d.step.nodes = {graph.value(from).name};
+  d.step.nodes = {from >= 0 ? graph.value(from).name : name};  // a saved state is no value
   d.step.kernel = target.choose(p.call, {}).kernel;
   d.step.bytes_read = d.step.bytes_written = type.bytes();
   d.reads = {from};

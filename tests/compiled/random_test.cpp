@@ -1,0 +1,130 @@
+// Random graphs compiled against their definition: with and without fusing, on one thread and on
+// several, several graphs as one program. Bits where every step is exact, else within what a few
+// roundings do to the reference itself.
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "ir/text.h"
+#include "ops/verify.h"
+#include "tests/compiled/compiled_case.h"
+#include "tests/compiled/noise.h"
+
+namespace plait::test {
+namespace {
+
+class RandomGraphs : public CompiledCase {};
+
+constexpr std::uint64_t kTogether = 8;
+
+/// How many graphs of each kind; more for a soak.
+std::uint64_t seeds() {
+  const char* given = std::getenv("PLAIT_SOAK");
+  return given ? static_cast<std::uint64_t>(parse_integer(given, "PLAIT_SOAK")) : 160;
+}
+
+/// One random graph with numbers for it.
+struct Case {
+  std::uint64_t seed;
+  ir::Graph graph;
+  NamedArrays inputs;
+  Expected expected;
+};
+
+Case make_case(std::uint64_t seed) {
+  Case c{seed, random_graph(seed), {}, {}};
+  c.inputs = random_inputs(c.graph, seed + 1, seed % 2 == 0);
+  c.expected = expected_of(c.graph, c.inputs, seed + 2);
+  return c;
+}
+
+/// All cases as one program; results of each by name.
+std::vector<NamedArrays> run_cases(const std::vector<Case>& cases, int threads, bool fuse) {
+  std::vector<ir::Graph> graphs;
+  Arrays feeds, states;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const ir::Graph& graph = cases[i].graph;
+    graphs.push_back(graph);
+    Arrays own_feeds, own_states;
+    for (ir::ValueId id : graph.feeds) {
+      own_feeds[graph.value(id).name] = cases[i].inputs.at(graph.value(id).name);
+    }
+    for (const ir::StateUse& use : graph.states) {
+      own_states[use.state.name] = cases[i].inputs.at(use.state.name);
+    }
+    feeds.merge(named_in(i, own_feeds));
+    states.merge(named_in(i, own_states));
+  }
+  CompileRequest request;
+  request.plan.fuse = fuse;
+  const Arrays all = run_compiled(side_by_side(graphs), feeds, states, threads, request);
+  std::vector<NamedArrays> out(cases.size());
+  for (const auto& [name, array] : all) {
+    const bool next = name.starts_with("next ");
+    const std::string rest = next ? name.substr(5) : name;
+    const std::size_t dot = rest.find('.');
+    const auto i = static_cast<std::size_t>(parse_integer(rest.substr(1, dot - 1), "name"));
+    out[i][(next ? "next " : "") + rest.substr(dot + 1)] = array;
+  }
+  return out;
+}
+
+NamedArrays only(const NamedArrays& all, const std::set<std::string>& names) {
+  NamedArrays out;
+  for (const auto& [name, array] : all) {
+    if (names.count(name)) out.emplace(name, array);
+  }
+  return out;
+}
+
+struct Counts {
+  std::int64_t compared = 0, open = 0;
+};
+
+void check_cases(const std::vector<Case>& cases, Counts& counts) {
+  const std::vector<NamedArrays> fused = run_cases(cases, 1, true);
+  const std::vector<NamedArrays> threaded = run_cases(cases, 3, true);
+  const std::vector<NamedArrays> apart = run_cases(cases, 2, false);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(str("seed ", cases[i].seed, "\n", ir::print(cases[i].graph)));
+    const Agreement a = agreement(cases[i].expected, fused[i]);
+    EXPECT_EQ(a.first, "") << "compiled";
+    counts.compared += a.compared;
+    counts.open += a.open;
+    EXPECT_EQ(agreement(cases[i].expected, apart[i]).first, "") << "compiled without fusing";
+    EXPECT_EQ(differing_bits(fused[i], threaded[i]), "") << "on three threads";
+    const std::set<std::string> free = order_free(cases[i].graph);
+    EXPECT_EQ(difference(only(fused[i], free), only(apart[i], free)), "") << "fused and apart";
+  }
+}
+
+/// A failure of the whole program is traced to the graph that causes it.
+void check_batch(std::uint64_t first, Counts& counts) {
+  std::vector<Case> cases;
+  for (std::uint64_t seed = first; seed < first + kTogether; ++seed) cases.push_back(make_case(seed));
+  try {
+    return check_cases(cases, counts);
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << "seeds from " << first << ": " << e.what();
+  }
+  for (const Case& c : cases) {
+    try {
+      check_cases({c}, counts);
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << "seed " << c.seed << ": " << e.what() << "\n" << ir::print(c.graph);
+    }
+  }
+}
+
+TEST_F(RandomGraphs, AgreeWithTheirDefinition) {
+  Counts counts;
+  for (std::uint64_t seed = 0; seed < seeds() && !HasFailure(); seed += kTogether) {
+    check_batch(seed, counts);
+  }
+  // Noise leaves little open: most of the graphs is well-conditioned.
+  EXPECT_GT(counts.compared, 20 * counts.open);
+  std::cout << counts.compared << " elements compared, " << counts.open << " left open\n";
+}
+
+}  // namespace
+}  // namespace plait::test
