@@ -2,6 +2,7 @@
 #include "plan/memory.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -14,12 +15,30 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t rounded(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+/// When in a row something happens: stage by stage, what is of the row before the inner loop.
+int moment(loop::Level level, int stage) {
+  if (level == loop::Level::kCall) return -1;
+  return 2 * stage + (level == loop::Level::kInner ? 1 : 0);
+}
+
+/// When a statement has read all its operands. What finishes a reduction reads after its loop.
+int last_read(const loop::Let& let) {
+  if (!let.finish) return moment(let.level, let.stage);
+  return let.column ? std::numeric_limits<int>::max() : moment(loop::Level::kRow, let.stage + 1);
+}
+
+int written(const loop::Kernel& kernel, const loop::KernelStore& store) {
+  const loop::Let& let = kernel.lets[at(store.let)];
+  const loop::Level least = let.stage > 0 ? loop::Level::kRow : loop::Level::kCall;
+  return moment(std::max({let.level, level_of(kernel, store.offset), least}), let.stage);
+}
+
 /// Whether one step may write `v` where it reads `u`: every element of u is read where, and no
 /// later than when, the same element of v is written.
 bool overwrites(const DraftStep& step, ir::ValueId u, ir::ValueId v) {
   const auto& whole = step.whole_reads;
   if (std::find(whole.begin(), whole.end(), u) != whole.end()) return false;
-  if (step.kernels.empty()) return false;
+  bool found = false;
   for (std::size_t k = 0; k < step.kernels.size(); ++k) {
     const loop::Kernel& kernel = step.kernels[k];
     const auto number = [&](ir::ValueId id) {
@@ -27,7 +46,9 @@ bool overwrites(const DraftStep& step, ir::ValueId u, ir::ValueId v) {
       return it == step.values[k].end() ? -1 : static_cast<int>(it - step.values[k].begin());
     };
     const int to = number(v), from = number(u);
+    if (to < 0 && from < 0) continue;  // another call of the step
     if (to < 0) return false;
+    found = true;
     const loop::KernelStore* store = nullptr;
     for (const loop::KernelStore& s : kernel.stores) {
       if (s.buffer == to) store = &s;
@@ -38,13 +59,14 @@ bool overwrites(const DraftStep& step, ir::ValueId u, ir::ValueId v) {
     for (const loop::Let& let : kernel.lets) {
       for (const loop::KernelOperand& o : let.operands) {
         if (o.kind != loop::KernelOperand::kLoad) continue;
-        if (o.load.buffer == from && (!(o.load.offset == store->offset) || let.stage > made.stage)) {
+        if (o.load.buffer != from) continue;
+        if (!(o.load.offset == store->offset) || last_read(let) > written(kernel, *store)) {
           return false;
         }
       }
     }
   }
-  return true;
+  return found;
 }
 
 class Assignment {

@@ -10,6 +10,10 @@ namespace plait::plan {
 std::vector<int> choose_order(const ir::Graph& graph, const Draft& draft, const Options& options,
                               DecisionLog& log);
 
+/// Neighbouring steps that need nothing of each other become one, whose calls run together: the
+/// updates of all parameters, or small products of one input with several weights.
+void join_independent(const ir::Graph& graph, Draft& draft);
+
 /// Gives every value in memory a buffer, every buffer an offset, and rewrites the calls from values
 /// to buffers. The steps of the draft are in their final order.
 void assign_memory(const Sight& sight, Draft& draft, const Target& target, Program& program);

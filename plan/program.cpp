@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -28,70 +27,6 @@ class Clock {
   std::map<std::string, double>& into_;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
-
-/// Whether two buffers share memory: at one time or after each other.
-bool overlap(const Buffer& a, const Buffer& b) {
-  return a.space == b.space && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-}
-
-bool meet(const Program& p, const std::vector<int>& a, const std::set<int>& b) {
-  for (int x : a) {
-    for (int y : b) {
-      if (x == y || overlap(p.buffers[at(x)], p.buffers[at(y)])) return true;
-    }
-  }
-  return false;
-}
-
-/// Neighbouring loop kernels that touch nothing of each other run as one step: the updates of all
-/// parameters, say.
-void join_independent(Program& p) {
-  constexpr std::size_t kMostCalls = 256;
-  std::vector<Step> joined;
-  std::set<int> reads, writes;
-  const auto is_plain = [](const Step& s) {
-    if (s.calls.size() != 1 || s.shared_bytes > 0) return false;
-    const auto* loop = std::get_if<LoopCall>(&s.calls[0]);
-    return loop && loop->column_sizes.empty();
-  };
-  bool open = false;
-  std::vector<int> number;  // of each step after joining
-  for (Step& s : p.steps) {
-    const bool plain = is_plain(s);
-    const bool free = plain && open && joined.back().calls.size() < kMostCalls &&
-                      !meet(p, s.reads, writes) && !meet(p, s.writes, writes) &&
-                      !meet(p, s.writes, reads);
-    if (!free) {
-      joined.push_back(std::move(s));
-      reads.clear();
-      writes.clear();
-      open = plain;
-    } else {
-      Step& to = joined.back();
-      to.calls.push_back(std::move(s.calls[0]));
-      to.nodes.insert(to.nodes.end(), s.nodes.begin(), s.nodes.end());
-      to.reads.insert(to.reads.end(), s.reads.begin(), s.reads.end());
-      to.writes.insert(to.writes.end(), s.writes.begin(), s.writes.end());
-      to.operations = to.operations + s.operations;
-      to.bytes_read = to.bytes_read + s.bytes_read;
-      to.bytes_written = to.bytes_written + s.bytes_written;
-      to.thread_bytes = std::max(to.thread_bytes, s.thread_bytes);
-      if (to.kernel != s.kernel && !to.kernel.ends_with("+")) to.kernel += "+";
-    }
-    number.push_back(static_cast<int>(joined.size()) - 1);
-    reads.insert(joined.back().reads.begin(), joined.back().reads.end());
-    writes.insert(joined.back().writes.begin(), joined.back().writes.end());
-  }
-  p.steps = std::move(joined);
-  const auto renumbered = [&](int step) {
-    return step < static_cast<int>(number.size()) ? number[at(step)]
-                                                  : static_cast<int>(p.steps.size());
-  };
-  for (Buffer& b : p.buffers) {
-    b.first = renumbered(b.first);
-    b.last = renumbered(b.last);
-  }
-}
 
 }  // namespace
 
@@ -132,12 +67,12 @@ Program make_program(const ir::Graph& graph, const Target& target, const Options
   }
   draft.steps = std::move(ordered);
   clock.lap("order");
+  if (!draft.whole) join_independent(graph, draft);
+  clock.lap("join");
   assign_memory(sight, draft, target, p);
   clock.lap("place");
   for (auto& [name, text] : draft.texts) p.texts.push_back(text);
   p.whole = draft.whole;
-  if (!p.whole) join_independent(p);
-  clock.lap("join");
   return p;
 }
 

@@ -44,7 +44,7 @@ struct PartRun {
   std::vector<char*> pointers;
   std::vector<std::int64_t> sizes;
   int* bad = nullptr;
-  bool turned = false;
+  bool turned = false, constant = false;
   LoopRun loops;  // where it is generated
 
   static void sink(const void* context, std::int64_t batch, std::int64_t m0, std::int64_t m1,
@@ -77,8 +77,8 @@ struct StepRun {
   std::vector<LoopRun> loops;
   std::vector<PartRun> parts;
   HandRun hand;
-  Tasks work, pack, finish;
-  bool pack_once = false, packed = false;
+  Tasks work, pack, pack_once, finish;
+  bool packed = false;  // what pack_once packs
 };
 
 class CpuCode : public Code {
@@ -113,10 +113,9 @@ class CpuCode : public Code {
   const char* run(std::size_t step) override {
     StepRun& s = runs_[step];
     current_ = &s;
-    if (s.pack.total() > 0 && !(s.pack_once && s.packed)) {
-      pool_.run(s.pack.total(), pack_task, this);
-      s.packed = true;
-    }
+    if (s.pack_once.total() > 0 && !s.packed) pool_.run(s.pack_once.total(), pack_once_task, this);
+    s.packed = true;
+    if (s.pack.total() > 0) pool_.run(s.pack.total(), pack_task, this);
     if (s.work.total() > 0) pool_.run(s.work.total(), work_task, this);
     if (s.finish.total() > 0) pool_.run(s.finish.total(), finish_task, this);
     return error();
@@ -229,18 +228,21 @@ class CpuCode : public Code {
         bind_hand(std::get<HandCall>(call), sizes, run.hand);
       }
     }
-    std::vector<std::int64_t> work, pack, finish;
+    std::vector<std::int64_t> work, pack, pack_once, finish;
     for (const LoopRun& l : run.loops) {
       work.push_back(l.tasks);
       finish.push_back(l.finish_tasks);
     }
     for (const PartRun& p : run.parts) {
       work.push_back(p.contract ? p.contract->tasks() : p.loops.tasks);
-      pack.push_back(p.contract ? p.contract->pack_tasks() : 0);
+      const std::int64_t tasks = p.contract ? p.contract->pack_tasks() : 0;
+      pack.push_back(p.constant ? 0 : tasks);
+      pack_once.push_back(p.constant ? tasks : 0);
     }
     if (run.hand.kernel) work.push_back(run.hand.kernel->tasks());
     run.work.set(work);
     run.pack.set(pack);
+    run.pack_once.set(pack_once);
     run.finish.set(finish);
   }
 
@@ -265,7 +267,6 @@ class CpuCode : public Code {
 
   void bind_product(const ProductCall& call, const DimBindings& sizes, std::int64_t& shared,
                     std::int64_t& persistent, StepRun& run) {
-    run.pack_once = call.b_constant;
     for (const ProductCall::Part& p : call.parts) {
       PartRun part;
       if (!p.generated.function.name.empty()) {
@@ -276,6 +277,7 @@ class CpuCode : public Code {
       part.contract = std::make_unique<Contract>(problem_of(loop::bind(p.contraction, sizes)),
                                                  variant_from_text(p.variant));
       part.turned = p.turned;
+      part.constant = call.b_constant;
       part.a = pointer(call.a);
       part.b = pointer(call.b);
       part.c = pointer(call.c);
@@ -324,11 +326,20 @@ class CpuCode : public Code {
     if (error) self->hand_error_.store(error, std::memory_order_relaxed);
   }
 
-  static void pack_task(void* context, std::int64_t task, int) noexcept {
-    StepRun& s = *static_cast<CpuCode*>(context)->current_;
-    const std::size_t i = s.pack.part_of(task);
+  static void pack_part(const StepRun& s, const Tasks& tasks, std::int64_t task) noexcept {
+    const std::size_t i = tasks.part_of(task);
     const PartRun& p = s.parts[i];
-    p.contract->pack(task - s.pack.first[i], p.b, p.packed);
+    p.contract->pack(task - tasks.first[i], p.b, p.packed);
+  }
+
+  static void pack_task(void* context, std::int64_t task, int) noexcept {
+    const StepRun& s = *static_cast<CpuCode*>(context)->current_;
+    pack_part(s, s.pack, task);
+  }
+
+  static void pack_once_task(void* context, std::int64_t task, int) noexcept {
+    const StepRun& s = *static_cast<CpuCode*>(context)->current_;
+    pack_part(s, s.pack_once, task);
   }
 
   static void finish_task(void* context, std::int64_t task, int) noexcept {

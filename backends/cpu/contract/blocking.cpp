@@ -67,11 +67,11 @@ std::int64_t least_work(Isa isa, DType dtype) {
     case Isa::kPortable:
       return 500'000;
     case Isa::kAvx2:
-      return 2'000'000;
+      return 1'000'000;
     case Isa::kAvx512:
-      return 4'000'000;
+      return 1'500'000;
     case Isa::kAmx:
-      return dtype == DType::bf16 ? 20'000'000 : 5'000'000;
+      return dtype == DType::bf16 ? 8'000'000 : 2'000'000;
   }
   throw Bug("unknown instruction set");
 }

@@ -1,0 +1,91 @@
+// Joining neighbouring steps that are independent, before anything has an address.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "plan/memory.h"
+
+namespace plait::plan {
+namespace {
+
+constexpr std::size_t kMostCalls = 256;
+constexpr std::int64_t kSmallProduct = 64'000'000;  // operations; larger ones fill the threads
+constexpr std::int64_t kSmallLoop = 1'000'000;      // bytes; what reduces more is worth its own step
+
+/// Steps of one kind may run together; 0 runs alone.
+int kind_of(const DraftStep& d) {
+  if (d.step.calls.size() != 1) return 0;
+  if (std::holds_alternative<ProductCall>(d.step.calls[0])) {
+    return d.step.operations.hi() < kSmallProduct ? 2 : 0;
+  }
+  if (!std::holds_alternative<LoopCall>(d.step.calls[0])) return 0;
+  if (d.step.kind == "pointwise") return 1;
+  return (d.step.bytes_read + d.step.bytes_written).hi() < kSmallLoop ? 3 : 0;
+}
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T>& from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+void append_once(std::vector<ir::ValueId>& to, const std::vector<ir::ValueId>& from) {
+  for (ir::ValueId v : from) {
+    if (std::find(to.begin(), to.end(), v) == to.end()) to.push_back(v);
+  }
+}
+
+void absorb(DraftStep& to, DraftStep& d) {
+  append(to.step.calls, d.step.calls);
+  append(to.step.nodes, d.step.nodes);
+  append(to.kernels, d.kernels);
+  append(to.values, d.values);
+  append_once(to.reads, d.reads);
+  append_once(to.writes, d.writes);
+  append_once(to.whole_reads, d.whole_reads);
+  to.step.operations = to.step.operations + d.step.operations;
+  to.step.bytes_read = to.step.bytes_read + d.step.bytes_read;
+  to.step.bytes_written = to.step.bytes_written + d.step.bytes_written;
+  to.step.thread_bytes = std::max(to.step.thread_bytes, d.step.thread_bytes);
+  to.step.shared_bytes += d.step.shared_bytes;
+  to.persistent_bytes += d.persistent_bytes;
+  if (to.step.kernel != d.step.kernel && !to.step.kernel.ends_with("+")) to.step.kernel += "+";
+}
+
+}  // namespace
+
+void join_independent(const ir::Graph& graph, Draft& draft) {
+  // What a next state would overwrite: who reads that must not run beside who makes it.
+  std::map<ir::ValueId, ir::ValueId> old_of;
+  for (const ir::NextState& n : graph.nexts) old_of[n.value] = graph.find_state(n.state)->value;
+  const auto overwritten = [&](const DraftStep& d) {
+    std::set<ir::ValueId> out;
+    for (ir::ValueId v : d.writes) {
+      const auto old = old_of.find(v);
+      if (old != old_of.end()) out.insert(old->second);
+    }
+    return out;
+  };
+  const auto meets = [](const std::vector<ir::ValueId>& list, const auto& with) {
+    return std::any_of(list.begin(), list.end(), [&](ir::ValueId v) {
+      return std::find(with.begin(), with.end(), v) != with.end();
+    });
+  };
+  std::vector<DraftStep> joined;
+  int open = 0;
+  for (DraftStep& d : draft.steps) {
+    const int kind = kind_of(d);
+    const bool together = kind != 0 && kind == open && joined.back().step.calls.size() < kMostCalls &&
+                          !meets(d.reads, joined.back().writes) &&
+                          !meets(d.reads, overwritten(joined.back())) &&
+                          !meets(joined.back().reads, overwritten(d));
+    if (together) {
+      absorb(joined.back(), d);
+    } else {
+      joined.push_back(std::move(d));
+      open = kind;
+    }
+  }
+  draft.steps = std::move(joined);
+}
+
+}  // namespace plait::plan
