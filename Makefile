@@ -1,10 +1,11 @@
 # The verbs of the project. Each first sets up what the machine lacks (tools/setup.sh).
 #   make            build/plait
-#   make train      a small real training on the reference backend
+#   make train      a small real training, compiled for this machine
 #   make test       everything ctest knows, the check of the rooms included
 #   make sanitize   the tests under sanitizers; PRESET=asan-ubsan (default) or tsan
 #   make fuzz       a reader under libFuzzer; FORMAT=aicf (default), SECONDS=600
-#   make bench      build and run the benches; ARGS are theirs
+#   make bench      every workload against the peers that are installed; ARGS are bench.py's
+#   make labs       kernels from naive to fast: a matrix product, convolutions, a reduction
 #   make format     clang-format over the tracked sources
 #   make clean      remove build/
 
@@ -16,7 +17,7 @@ SECONDS ?= 600
 small_model = model:rwkv4?layers=2&width=32&vocab=64&context=16&copy=8&batch=2&train=1
 
 .DEFAULT_GOAL := program
-.PHONY: program setup configure train test sanitize fuzz bench format clean
+.PHONY: program setup configure train test sanitize fuzz bench labs format clean
 
 setup:
 	@tools/setup.sh
@@ -28,7 +29,7 @@ program: configure
 	@cmake --build --preset release --target plait -j $(JOBS)
 
 train: program
-	build/plait run '$(small_model)' --steps 20
+	build/plait run '$(small_model)' --steps 20 --backend cpu
 
 test: configure
 	@cmake --build --preset release -j $(JOBS)
@@ -47,9 +48,14 @@ fuzz:
 	build/fuzz/rooms/fuzz/fuzz_$(FORMAT) build/fuzz/corpus/$(FORMAT) tests/samples/$(FORMAT) \
 	  -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1
 
-bench: configure
-	@cmake --build --preset release --target plait_bench -j $(JOBS)
-	build/plait_bench $(ARGS)
+bench: program
+	@python3 tools/bench/bench.py $(ARGS)
+
+labs: configure
+	@cmake --build --preset release --target lab_matmul lab_conv lab_reduce -j $(JOBS)
+	build/lab_matmul
+	build/lab_conv
+	build/lab_reduce
 
 format:
 	@tools/setup.sh format

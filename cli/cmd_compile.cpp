@@ -101,6 +101,20 @@ constinit const Command kCompile{
         "The plan holds the graph, the steps, the code's text and where every buffer lies; it is\n"
         "for this kind of machine and this number of threads. The compiled code is in the cache.\n"
         "The hash is over graph, target and options: plans of one hash are the same.\n",
+    .example =
+        "  $ plait compile 'model:mlp?train=1&dtype=f32' -o mlp.plan\n"
+        "  graph       train\n"
+        "  ...\n"
+        "  hash        2293e8ffb443945a\n"
+        "  plan        mlp.plan, 28,358 (28.4 kB)\n"
+        "  memory      states 768 B, arena 8,768 (8.8 kB), scratch 64 B\n"
+        "  steps       11, run as one function; 8 different kernels, 8 generated functions\n"
+        "  ...\n"
+        "  $ plait run mlp.plan --steps 2\n"
+        "  plait: random feeds, the same in every step (seed 0): x f32[64,8], t f32[64,8]\n"
+        "  step 1/2  loss 0.38027  0.03 ms\n"
+        "  step 2/2  loss 0.37970  0.01 ms\n"
+        "  ...\n",
     .run = run_compile};
 
 }  // namespace plait::cli

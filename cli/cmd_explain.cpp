@@ -220,6 +220,19 @@ constinit const Command kExplain{
         "Steps are in the order they run, with the kernel's id. A composite op is expanded first:\n"
         "the parts of %softmax are %softmax.max and so on, and --node softmax shows them all.\n"
         "FILE may also be a plan that `plait compile` wrote.\n",
+    .example =
+        "  $ plait explain model:mlp\n"
+        "  step 0  linear  loop.product.fa6499e0\n"
+        "    computes   %linear, %relu @ 0\n"
+        "    reads      0.b, x, 0.W\n"
+        "    writes     relu\n"
+        "    fused      %relu: into %linear: both walk [64,8]\n"
+        "    chosen     loop.product.fa6499e0: the whole program is one function\n"
+        "  ...\n"
+        "  kernels       2 different, 2 calls in 2 steps, run as one function\n"
+        "  nodes         3 as given, 3 as planned: 0 made where they are read, 0 constants\n"
+        "  contractions  2, 1 with what follows them inside\n"
+        "  ...\n",
     .run = run_explain};
 
 }  // namespace plait::cli

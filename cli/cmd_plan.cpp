@@ -245,6 +245,24 @@ constinit const Command kPlan{
         "lower bound  the largest sum of buffers alive in one step: no arena is smaller\n"
         "Steps are counted from 0.\n"
         "FILE may also be a plan that `plait compile` wrote.\n",
+    .example =
+        "  $ plait plan 'model:mlp?train=1&dtype=f32' --check\n"
+        "  graph        train\n"
+        "  ...\n"
+        "  states       768 B\n"
+        "  arena        8,768 (8.8 kB)\n"
+        "  scratch      64 B: workspace 64 B, packed weights 0 B\n"
+        "  peak         9,600 (9.6 kB)\n"
+        "  lower bound  8,768 (8.8 kB) for the arena; gap 0.00%\n"
+        "  ...\n"
+        "  Fullest at step 2 (%mse_loss): 6 buffers, 8,768 (8.8 kB) alive\n"
+        "  buffer     type                 bytes  steps\n"
+        "  %x         f32[64,8]   2,048 (2.0 kB)   0..6\n"
+        "  %t         f32[64,8]   2,048 (2.0 kB)   0..2\n"
+        "  ...\n"
+        "  arena planned   8,768 (8.8 kB)\n"
+        "  arena resident  8,768 (8.8 kB)\n"
+        "  allocations     0 in steps 2 and 3; the heap grew by 0 B\n",
     .run = run_plan};
 
 }  // namespace plait::cli

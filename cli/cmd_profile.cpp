@@ -105,6 +105,19 @@ constinit const Command kProfile{
         "machine: multiply-adds in registers, a copy of memory larger than the caches. Every run\n"
         "with clocks has one without beside it: their ratio is what the clocks cost.\n"
         "FILE may also be a plan that `plait compile` wrote.\n",
+    .example =
+        "  $ plait profile 'model:resnet50?batch=1' --threads 1 -o p.json\n"
+        "  resnet50 on cpu, 1 thread, AMD EPYC\n"
+        "  ...\n"
+        "    operations 8,195,408,264: 52.8 GFLOP/s, 51.0% of the measured 103.7\n"
+        "  ...\n"
+        "  kind                launches       ms   share  GFLOP/s  GB/s  of peak\n"
+        "  ConvolutionForward        53  154.346   99.6%     53.1   1.3    51.2%\n"
+        "  MatrixMul                  1    0.399    0.3%     10.3  20.6    71.4%\n"
+        "  ...\n"
+        "  $ plait report p.json\n"
+        "  MegEngine profile p.json\n"
+        "  ...\n",
     .run = run_profile};
 
 }  // namespace plait::cli

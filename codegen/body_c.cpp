@@ -472,7 +472,9 @@ void Body::finish(Lines& out) {
     const std::string c = str("c", column_of_[i]);
     out.add(str(type, "* const ", c, " = (", type, "*)p[",
                 k_.buffers.size() + at(first_ + column_of_[i]), "];"));
-    out.add(wide ? "const int64_t first" + c + " = begin, last" + c + " = end;"
+    // `end` is that of the widest.
+    out.add(wide ? str("const int64_t first", c, " = begin, last", c, " = end < ", size, " ? end : ",
+                       size, ";")
                  : "const int64_t first" + c + " = 0, last" + c + " = begin == 0;");
     out.open("for (int64_t t = 1; t < tasks; ++t)");
     out.add("#pragma omp simd");

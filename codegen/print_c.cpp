@@ -129,7 +129,6 @@ Printed print_kernel(const loop::Kernel& k, bool fixed) {
   Lines last;
   if (k.has_columns()) {
     body.finish(last);
-    printed.finish_rows = 1;
     for (const Dim& size : printed.column_sizes) printed.finish_rows = max(printed.finish_rows, size);
     finish = sizes_text(n) + last.text();
   }

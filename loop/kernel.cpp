@@ -187,10 +187,15 @@ Level operand_level(const Kernel& k, const KernelOperand& o) {
 
 /// A value of the call cannot read a row's; one of a row that reads a reduction waits for its stage.
 void settle_levels(Kernel& k) {
-  for (Let& let : k.lets) {
+  for (std::size_t i = 0; i < k.lets.size(); ++i) {
+    Let& let = k.lets[i];
     Level level = Level::kCall;
     for (const KernelOperand& o : let.operands) level = std::max(level, operand_level(k, o));
     visit_expr(let.body, [&](const Dim& d) { level = std::max(level, level_of(k, d)); });
+    // Sums of rows that are the same for every inner index still have a place for each.
+    for (const KernelStore& s : k.stores) {
+      if (let.column && s.let == static_cast<int>(i)) level = std::max(level, level_of(k, s.offset));
+    }
     if (let.reduce != Reduce::kNone) {
       level = let.column && level < Level::kInner ? Level::kRow : Level::kInner;
     }

@@ -72,6 +72,14 @@ class Grouper {
     return std::any_of(readers_[at(v)].begin(), readers_[at(v)].end(), wants_memory);
   }
 
+  /// Whether a contraction reads it, as it is or moved.
+  bool is_contracted(ir::ValueId v) const {
+    return std::any_of(readers_[at(v)].begin(), readers_[at(v)].end(), [&](ir::NodeId reader) {
+      const Kind kind = facts(reader).kind;
+      return kind == Kind::kContract || (kind == Kind::kMove && is_contracted(result(reader)));
+    });
+  }
+
   /// One minus a vector that a whole matrix is multiplied with, say.
   bool is_cheap_and_small(std::size_t i) {
     const NodeFacts& f = facts_[i];
@@ -81,9 +89,10 @@ class Grouper {
       const ir::NodeId by = graph_.value(graph_.nodes[i].inputs[at(a.operand)]).producer;
       if (!a.guards.empty() || (by != ir::kNone && real(by))) return false;
     }
+    if (is_contracted(graph_.nodes[i].outputs[0])) return false;
     for (ir::NodeId reader : readers_[at(graph_.nodes[i].outputs[0])]) {
       const NodeFacts& r = facts(reader);
-      if (r.kind == Kind::kHand || r.kind == Kind::kContract) return false;
+      if (r.kind == Kind::kHand) return false;
       if (!((mine * 4 - point_count(r.nest)).hi() <= 0)) return false;
     }
     return true;

@@ -245,9 +245,15 @@ class Assignment {
     b.last = std::max(b.last, life_[v].second);
   }
 
+  bool is_fetched(ir::ValueId v) const {
+    return std::any_of(s_.graph.fetches.begin(), s_.graph.fetches.end(),
+                       [&](const ir::Fetch& f) { return f.value == v; });
+  }
+
   ir::ValueId takes_over(const DraftStep& d, ir::ValueId v, int step) {
     for (ir::ValueId u : d.reads) {
       if (u < 0 || given_.count(u) || !is_arena(u) || life_[u].second != step) continue;
+      if (is_fetched(u)) continue;  // it is read once more, after the last step
       if (size_of(type(u).dtype) != size_of(type(v).dtype) || !(type(u).shape == type(v).shape) ||
           !(layout(u) == layout(v)) || bytes(u) == 0) {
         continue;

@@ -59,6 +59,7 @@ Dependencies dependencies_of(const ir::Graph& graph, const Draft& draft) {
   }
   for (const ir::Fetch& f : graph.fetches) d.kept.insert(f.value);
   // A state is advanced after all that read what it was, wherever that is possible: then in place.
+  bool by_number = true;  // every edge leads from a lower number to a higher one
   for (const ir::NextState& n : graph.nexts) {
     const auto made = d.maker.find(n.value);
     if (made == d.maker.end()) continue;
@@ -66,8 +67,10 @@ Dependencies dependencies_of(const ir::Graph& graph, const Draft& draft) {
     d.bytes[n.value] = 0;  // it takes the state's own buffer
     for (int reader : d.readers[graph.find_state(n.state)->value]) {
       if (reader == made->second || d.before[at(made->second)].count(reader)) continue;
-      if (reader > made->second && depends(d, made->second, reader)) continue;
+      const bool behind = reader > made->second;
+      if ((behind || !by_number) && depends(d, made->second, reader)) continue;
       edge(reader, made->second);
+      by_number &= !behind;
     }
   }
   return d;

@@ -65,6 +65,16 @@ void add_work(Page& page, const Index& index, const ir::Graph& graph) {
   s.facts = {count("recorded operations", recorded), count("our operations", ours.operations),
              bytes("recorded bytes", bytes_moved, "read and written"),
              bytes("our bytes", ours.bytes), count("parameters", ours.parameters)};
+  const bool opaque = std::all_of(graph.nodes.begin(), graph.nodes.end(),
+                                  [](const ir::Node& n) { return n.opaque; });
+  if (opaque && recorded > 0) {  // kernels of a compiled program: only the record knows their work
+    s.facts[1] = words("our operations", "its operators are kernels, counted when they were made");
+    s.table = {{"type", "recorded"}, {false, true}, {}};
+    for (const auto& [type, row] : rows) {
+      if (row.first != 0) s.table.rows.push_back({type, with_commas(row.first)});
+    }
+    return;
+  }
   if (!index.record.profiler || !index.record.profiler->footprints) {
     s.facts[0] = words("recorded operations", "no footprints in this document");
     s.facts[2] = words("recorded bytes", "no footprints in this document");

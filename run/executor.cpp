@@ -54,12 +54,15 @@ bool is_default(const plan::Layout& layout) {
 Region::Region(std::int64_t bytes, const std::string& what) : bytes_(bytes) {
   if (bytes == 0) return;
   void* got = mmap(nullptr, at(bytes), PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (got == MAP_FAILED) {
     bytes_ = 0;
     throw RunError(str("no memory for ", what, ": ", bytes, " bytes were asked for"));
   }
   data_ = static_cast<char*>(got);
+  // Pages come with the first step, large ones where the system has them: a program is ready at
+  // once, and every later step finds them there.
+  madvise(data_, at(bytes), MADV_HUGEPAGE);
 }
 
 Region::~Region() {

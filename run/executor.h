@@ -12,7 +12,7 @@
 
 namespace plait {
 
-/// Anonymous memory, page-aligned, present from the start.
+/// Anonymous memory, page-aligned; pages are present once they were touched.
 class Region {
  public:
   Region() = default;

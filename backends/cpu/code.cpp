@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <map>
+#include <string_view>
 
 #include "backends/cpu/contract/contract.h"
 #include "backends/cpu/cut.h"
@@ -81,11 +83,18 @@ struct StepRun {
   bool packed = false;  // what pack_once packs
 };
 
+/// Every thread on a cpu of its own, the calling one too: otherwise the system may put it beside a
+/// worker. PLAIT_PIN=0 leaves them to the system.
+bool is_pinned() {
+  const char* value = std::getenv("PLAIT_PIN");
+  return !value || std::string_view(value) != "0";
+}
+
 class CpuCode : public Code {
  public:
   CpuCode(const std::vector<std::vector<Call>>& steps, const std::vector<std::string>& texts,
           bool whole, int threads)
-      : steps_(steps), pool_(threads) {
+      : steps_(steps), pool_(threads, is_pinned(), is_pinned()) {
     compile(texts, whole);
   }
 
@@ -159,6 +168,8 @@ class CpuCode : public Code {
     // gcc would vectorise what is left over behind a vectorised loop too, and take twice as long.
     const bool clang = codegen::compiler_identity().find("clang") != std::string::npos;
     if (!clang) options.extra_flags = "--param vect-epilogues-nomask=0";
+    // Left to itself the compiler takes half of what AVX-512 has.
+    if (detect_isa() >= Isa::kAvx512) options.extra_flags += " -mprefer-vector-width=512";
     if (whole) options.extra_flags += " -fno-semantic-interposition";  // so that it inlines them
     const codegen::Built built = codegen::build(units, options);
     libraries_ = built.libraries;

@@ -75,7 +75,7 @@ TEST(Ops, SaysWhatEachIs) {
   const std::vector<std::string> lines = split(trim(o.out), '\n');
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_TRUE(lines[0].starts_with("matmul a,b ")) << lines[0];
-  EXPECT_TRUE(lines[0].ends_with(" white ref,null")) << lines[0];
+  EXPECT_TRUE(lines[0].ends_with(" white ref,null,cpu")) << lines[0];
   EXPECT_TRUE(lines[1].starts_with("neg x nothing ")) << lines[1];
   EXPECT_NE(lines[2].find(" - "), std::string::npos) << lines[2];
   EXPECT_NE(lines[3].find(" composite "), std::string::npos) << lines[3];
