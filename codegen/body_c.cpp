@@ -259,6 +259,36 @@ Piece Body::body_of(Lines& out, int i, const std::string& tile) {
                  [&](const std::string& line) { out.add(line); });
 }
 
+/// Whether a half needs no rounding: the result is one of operands of its own dtype.
+bool Body::is_exact(const Let& let) const {
+  if (!is_half(let.dtype) || let.compute != DType::f32) return false;
+  for (const KernelOperand& o : let.operands) {
+    DType held = DType::f32;
+    if (o.kind == KernelOperand::kLet) held = k_.lets[at(o.let)].dtype;
+    if (o.kind == KernelOperand::kLoad) held = k_.buffers[at(o.load.buffer)].dtype;
+    const bool zero = o.kind == KernelOperand::kNumber && o.number == 0;
+    if (held != let.dtype && held != DType::boolean && !zero) return false;
+  }
+  using loop::ScalarOp;
+  for (const loop::Tape::Step& s : loop::flatten(let.body).steps) {
+    switch (s.op) {
+      case ScalarOp::kLoad:
+      case ScalarOp::kMax:
+      case ScalarOp::kMin:
+      case ScalarOp::kSelect:
+      case ScalarOp::kNeg:
+      case ScalarOp::kAbs:
+        break;
+      case ScalarOp::kConst:
+        if (s.constant != 0) return false;
+        break;
+      default:
+        return false;
+    }
+  }
+  return true;
+}
+
 void Body::let(Lines& out, int i, const std::string& tile) {
   const Let& let = k_.lets[at(i)];
   const Piece p = body_of(out, i, tile);
@@ -277,7 +307,7 @@ void Body::let(Lines& out, int i, const std::string& tile) {
   if (p.truth) {
     rounded = let.dtype == DType::boolean ? p.text : rounded_text(let.compute, let.dtype, as_number(p, let.compute));
   } else {
-    rounded = rounded_text(let.compute, let.dtype, p.text);
+    rounded = is_exact(let) ? p.text : rounded_text(let.compute, let.dtype, p.text);
   }
   if (!let.index.empty()) {
     out.add(str("const int64_t w", i, " = ", rounded, ";"));

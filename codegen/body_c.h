@@ -64,6 +64,7 @@ class Body {
   std::string element(const loop::KernelLoad& load, loop::Level level, const std::string& key);
   bool is_hoisted(const loop::KernelOperand& o) const;
   std::string guard_text(const std::vector<loop::Guard>& guards);
+  bool is_exact(const loop::Let& let) const;
   std::string value(int i) const;
   loop::Level store_level(const loop::KernelStore& s) const;
   bool is_column_store(const loop::KernelStore& s) const;

@@ -184,7 +184,7 @@ class Contracting {
       body.row(out_, "n0", "n0 + w", str("acc[", index_name(epilogue_->inner[0].symbol), " - n0]"));
     } else {
       out_.add(str("for (int64_t j = 0; j < w; ++j) C[cB + cM + (n0 + j) * ", n_.text(c_.n[0].c), "] = ",
-                   stored_text(t, "acc[j]"), ";"));
+                   stored_text(t, rounded_text(acc_type(t), t, "acc[j]")), ";"));
     }
     out_.close();
     out_.close();
@@ -200,6 +200,10 @@ class Contracting {
 
  private:
   static constexpr std::int64_t kMostColumns = 256, kMostTurned = 4096;
+
+  static DType acc_type(DType t) {
+    return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
+  }
 
   static Dim extent_of(const std::vector<loop::AxisOf<Dim>>& axes) {
     Dim size = 1;

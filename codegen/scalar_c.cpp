@@ -100,7 +100,7 @@ std::string loaded_text(DType t, const std::string& e) {
 
 std::string stored_text(DType t, const std::string& e) {
   if (t == DType::f16) return "pl_f_to_f16(" + e + ")";
-  if (t == DType::bf16) return "pl_f_to_bf16(" + e + ")";
+  if (t == DType::bf16) return "(uint16_t)(pl_bits_f(" + e + ") >> 16)";  // it is rounded already
   if (t == DType::f32 || t == DType::f64) return e;
   return str("(", memory_type(t), ")", e);
 }

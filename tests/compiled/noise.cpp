@@ -63,12 +63,27 @@ std::vector<char> inexact_values(const ir::Graph& graph) {
   return inexact;
 }
 
-Array moved(Array a, Draw& draw) {
+/// How many terms a node adds up.
+double terms_of(const ir::Graph& graph, const ir::Node& node) {
+  const NodeView view = view_of(graph, node);
+  double terms = 1;
+  if (has_nest(view.op)) {
+    for (const loop::IndexVar& v : nest_of(view).vars) {
+      if (v.reduced) terms *= static_cast<double>(std::max<std::int64_t>(1, v.extent.value()));
+    }
+  } else if (!node.inputs.empty() && node.inputs[0] != ir::kNone) {
+    terms = static_cast<double>(graph.type(node.inputs[0]).elements().value());
+  }
+  return terms;
+}
+
+/// Moved by up to `roundings`; halves by one unit of theirs at least.
+Array moved(Array a, double roundings, Draw& draw) {
   if (!is_float(a.dtype())) return a;
   const double unit = a.dtype() == DType::f64 ? 0x1p-53 : 0x1p-24;
   for (std::int64_t i = 0; i < a.count(); ++i) {
     const double x = a.real(i);
-    double by = kRoundings * unit * draw.uniform(-1, 1);
+    double by = roundings * unit * draw.uniform(-1, 1);
     if (is_half(a.dtype())) by = (draw.below(3) - 1) * (a.dtype() == DType::f16 ? 0x1p-11 : 0x1p-8);
     if (std::isfinite(x)) a.set(i, x * (1 + by));
   }
@@ -82,16 +97,18 @@ NamedArrays evaluate_moved(const ir::Graph& graph, const NamedArrays& inputs, Dr
   for (const ir::StateUse& use : graph.states) values[at(use.value)] = inputs.at(use.state.name);
   for (const ir::Node& node : graph.nodes) {
     const bool exact = is_exact(graph, node);
+    // Sums of n terms in another order are off by about sqrt(n) roundings of what is summed.
+    const double sums = exact ? 0 : kRoundings * std::sqrt(std::max(1.0, terms_of(graph, node)));
     std::vector<Array> near;
     std::vector<const Array*> operands;
     near.reserve(node.inputs.size());
     for (ir::ValueId id : node.inputs) {
-      if (id != ir::kNone && !exact) near.push_back(moved(values[at(id)], draw));
+      if (id != ir::kNone && !exact) near.push_back(moved(values[at(id)], sums, draw));
       operands.push_back(id == ir::kNone ? nullptr : exact ? &values[at(id)] : &near.back());
     }
     std::vector<Array> results = evaluate(view_of(graph, node), operands);
     for (std::size_t i = 0; i < results.size(); ++i) {
-      values[at(node.outputs[i])] = exact ? std::move(results[i]) : moved(results[i], draw);
+      values[at(node.outputs[i])] = exact ? std::move(results[i]) : moved(results[i], kRoundings, draw);
     }
   }
   NamedArrays out;
