@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "backends/backends.h"
+#include "base/text.h"
 
 namespace plait::test {
 namespace {
@@ -73,6 +74,11 @@ Arrays run_compiled(const ir::Graph& graph, const Arrays& feeds, const Arrays& s
   Arrays results = session.run({"", feeds, {}});
   for (const ir::NextState& n : graph.nexts) results["next " + n.state] = session.state(n.state);
   return results;
+}
+
+std::uint64_t soak_seeds(std::uint64_t usual) {
+  const char* given = ::getenv("PLAIT_SOAK");
+  return given ? static_cast<std::uint64_t>(parse_integer(given, "PLAIT_SOAK")) : usual;
 }
 
 std::string differing_bits(const Arrays& a, const Arrays& b) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ Session cpu_session(ir::Graph graph, int threads = 2, CompileRequest request = {
 /// The graph once on the cpu: fetches by name, next states as `next NAME`.
 Arrays run_compiled(const ir::Graph& graph, const Arrays& feeds, const Arrays& states = {},
                     int threads = 2, CompileRequest request = {});
+
+/// How many random graphs to take: `usual`, or $PLAIT_SOAK for a soak.
+std::uint64_t soak_seeds(std::uint64_t usual);
 
 /// Where two results differ in a bit, NaN included; empty when nowhere.
 std::string differing_bits(const Arrays& a, const Arrays& b);

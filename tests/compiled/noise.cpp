@@ -77,15 +77,24 @@ double terms_of(const ir::Graph& graph, const ir::Node& node) {
   return terms;
 }
 
-/// Moved by up to `roundings`; halves by one unit of theirs at least.
-Array moved(Array a, double roundings, Draw& draw) {
+/// Whether steps inside its formula may cancel: what they lose is a part of 1, not of the result.
+bool may_cancel(const ir::Graph& graph, const ir::Node& node) {
+  const NodeView view = view_of(graph, node);
+  return has_nest(view.op) && loop::operation_count(nest_of(view).body) > 1;
+}
+
+/// Moved by up to `roundings` of each element, or of `least` where that is more; halves by one
+/// unit of theirs besides.
+Array moved(Array a, double roundings, double least, Draw& draw) {
   if (!is_float(a.dtype())) return a;
   const double unit = a.dtype() == DType::f64 ? 0x1p-53 : 0x1p-24;
   for (std::int64_t i = 0; i < a.count(); ++i) {
     const double x = a.real(i);
-    double by = roundings * unit * draw.uniform(-1, 1);
-    if (is_half(a.dtype())) by = (draw.below(3) - 1) * (a.dtype() == DType::f16 ? 0x1p-11 : 0x1p-8);
-    if (std::isfinite(x)) a.set(i, x * (1 + by));
+    double by = roundings * unit * draw.uniform(-1, 1) * std::max(least, std::abs(x));
+    if (is_half(a.dtype())) {
+      by += x * (draw.below(3) - 1) * (a.dtype() == DType::f16 ? 0x1p-11 : 0x1p-8);
+    }
+    if (std::isfinite(x)) a.set(i, x + by);
   }
   return a;
 }
@@ -98,17 +107,18 @@ NamedArrays evaluate_moved(const ir::Graph& graph, const NamedArrays& inputs, Dr
   for (const ir::Node& node : graph.nodes) {
     const bool exact = is_exact(graph, node);
     // Sums of n terms in another order are off by about sqrt(n) roundings of what is summed.
+    const double least = !exact && may_cancel(graph, node) ? 1 : 0;
     const double sums = exact ? 0 : kRoundings * std::sqrt(std::max(1.0, terms_of(graph, node)));
     std::vector<Array> near;
     std::vector<const Array*> operands;
     near.reserve(node.inputs.size());
     for (ir::ValueId id : node.inputs) {
-      if (id != ir::kNone && !exact) near.push_back(moved(values[at(id)], sums, draw));
+      if (id != ir::kNone && !exact) near.push_back(moved(values[at(id)], sums, 0, draw));
       operands.push_back(id == ir::kNone ? nullptr : exact ? &values[at(id)] : &near.back());
     }
     std::vector<Array> results = evaluate(view_of(graph, node), operands);
     for (std::size_t i = 0; i < results.size(); ++i) {
-      values[at(node.outputs[i])] = exact ? std::move(results[i]) : moved(results[i], kRoundings, draw);
+      values[at(node.outputs[i])] = exact ? std::move(results[i]) : moved(results[i], kRoundings, least, draw);
     }
   }
   NamedArrays out;

@@ -1,9 +1,6 @@
 // Random graphs compiled against their definition: with and without fusing, on one thread and on
 // several, several graphs as one program. Bits where every step is exact, else within what a few
 // roundings do to the reference itself.
-#include <algorithm>
-#include <cstdlib>
-
 #include "base/text.h"
 #include "ir/text.h"
 #include "ops/verify.h"
@@ -15,12 +12,6 @@ namespace plait::test {
 namespace {
 
 class RandomGraphs : public CompiledCase {};
-
-/// How many graphs; PLAIT_SOAK=N for a soak.
-std::uint64_t seeds(std::uint64_t usual) {
-  const char* given = std::getenv("PLAIT_SOAK");
-  return given ? static_cast<std::uint64_t>(parse_integer(given, "PLAIT_SOAK")) : usual;
-}
 
 /// One random graph with numbers for it.
 struct Case {
@@ -133,9 +124,9 @@ void check_all(Case (*make)(std::uint64_t), std::uint64_t count, std::uint64_t t
   EXPECT_GT(counts.compared, 50 * counts.open);
 }
 
-TEST_F(RandomGraphs, AgreeWithTheirDefinition) { check_all(small_case, seeds(160), 8); }
+TEST_F(RandomGraphs, AgreeWithTheirDefinition) { check_all(small_case, soak_seeds(160), 8); }
 
-TEST_F(RandomGraphs, OfLargeTensorsAgreeToo) { check_all(wide_case, seeds(24), 4); }
+TEST_F(RandomGraphs, OfLargeTensorsAgreeToo) { check_all(wide_case, soak_seeds(24), 4); }
 
 }  // namespace
 }  // namespace plait::test

@@ -23,7 +23,8 @@ class Generator {
     for (int i = 0; i < steps; ++i) {
       try {
         const Tensor made = step();
-        if (made.type().elements().hi() <= kMostElements) pool_.push_back(made);
+        const std::int64_t elements = made.type().elements().value();
+        if (elements > 0 && elements <= kMostElements) pool_.push_back(made);
       } catch (const UserError&) {  // what was drawn does not fit together; nothing was added
       }
     }

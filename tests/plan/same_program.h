@@ -26,8 +26,8 @@ inline auto members(const loop::Contraction& x) {
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
 }
 inline auto members(const ProductCall::Part& x) {
-  const auto& [a, b, c, d, e] = x;
-  return std::tie(a, b, c, d, e);
+  const auto& [a, b, c, d, e, f] = x;
+  return std::tie(a, b, c, d, e, f);
 }
 inline auto members(const ProductCall& x) {
   const auto& [a, b, c, d, e] = x;
