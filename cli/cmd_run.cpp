@@ -128,6 +128,7 @@ void run_run(const Args& args) {
                            : Session(package, watched(make_backend(backend), progress), seed);
   set_states(session, args);
   const Arrays before = args.has("--against") ? states_of(session) : Arrays();
+  session.prepare(request);
   const StepResults results =
       run_steps(steps, names, json, progress, [&] { return session.run(request); });
   write_results(args, results.fetched, [&] { return states_of(session); });

@@ -220,13 +220,19 @@ void Session::collect() const {
   latest_ = nullptr;
 }
 
+void Session::prepare(const RunRequest& request) {
+  if (!target_) return;
+  const ir::Graph& graph = find_graph(package_, request.graph);
+  executor_for(graph, fetches_of(graph, request.fetches));
+}
+
 Arrays Session::run_compiled(const RunRequest& request) {
   const ir::Graph& graph = find_graph(package_, request.graph);
   Executor& executor = executor_for(graph, fetches_of(graph, request.fetches));
   latest_ = &executor;
   if (!executor.program().symbols.empty()) {
     const DimBindings sizes = executor.sizes_from(request.feeds);
-    if (!(sizes == executor.sizes())) executor.set_sizes(sizes);
+    if (executor.sizes().empty() || !(sizes == executor.sizes())) executor.set_sizes(sizes);
   }
   check_feeds(graph, request.feeds, executor.sizes());
   for (const auto& [name, array] : request.feeds) executor.set_feed(name, array);

@@ -37,6 +37,9 @@ class Session {
   /// on an op the backend lacks; the states then are as they were before.
   Arrays run(const RunRequest& request);
 
+  /// Compiles what the request needs, where the backend runs programs: run() then starts at once.
+  void prepare(const RunRequest& request);
+
   const Array& state(const std::string& name) const;
   /// UserError when the name is unknown or the array has another dtype or shape.
   void set_state(const std::string& name, Array value);

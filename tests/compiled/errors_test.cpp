@@ -58,11 +58,12 @@ TEST_F(Errors, AnIndexOutOfRangeOfAScatter) {
 
 TEST_F(Errors, IntegerDivisionByZero) {
   for (const char* op : {"floor_div", "mod"}) {
-    Session s = session(str("graph g(a: i32[3], b: i32[3]) {\n %q = ", op,
-                            "(a, b) : i32[3]\n return %q\n}"));
+    Session s = session(
+        str("graph g(a: i32[3], b: i32[3]) {\n %q = ", op, "(a, b) : i32[3]\n return %q\n}"));
     const Array a = Array::of(DType::i32, {3}, {7, -7, 5});
     const Array good = Array::of(DType::i32, {3}, {2, 2, -1}), bad(DType::i32, {3});
-    EXPECT_TRUE(error_of<RunError>(s, {{"a", a}, {"b", bad}}).starts_with("integer division by zero"))
+    EXPECT_TRUE(
+        error_of<RunError>(s, {{"a", a}, {"b", bad}}).starts_with("integer division by zero"))
         << op;
     EXPECT_EQ(s.run({"", {{"a", a}, {"b", good}}, {}}).at("q").integer(1),
               std::string_view(op) == "mod" ? 1 : -4);

@@ -1,5 +1,6 @@
-// Every model, compiled: against PyTorch's fixtures, with any number of threads, without allocating,
-// in the memory that was planned, and with a batch that changes without another compilation.
+// Every model, compiled: against PyTorch's fixtures, with any number of threads, without
+// allocating, in the memory that was planned, and with a batch that changes without another
+// compilation.
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -170,7 +171,8 @@ TEST_F(SmallModel, OneProgramServesEveryBatchOfItsRange) {
   for (std::int64_t batch : {7, 1, 64, 7}) {
     const ir::Graph fixed = substitute(graph, {{"batch", Dim(batch)}});
     Session reference({{fixed}}, make_backend("ref"), 5);
-    const Arrays feeds{{"x", random_feed(fixed, fixed.feeds[0], static_cast<std::uint64_t>(batch))}};
+    const Arrays feeds{
+        {"x", random_feed(fixed, fixed.feeds[0], static_cast<std::uint64_t>(batch))}};
     const Arrays got = session.run({"g", feeds, {}}), want = reference.run({"g", feeds, {}});
     for (const auto& [name, array] : want) {
       EXPECT_LT(deviation(got.at(name), array), 1e-6) << name << " of batch " << batch;

@@ -118,7 +118,8 @@ NamedArrays evaluate_moved(const ir::Graph& graph, const NamedArrays& inputs, Dr
     }
     std::vector<Array> results = evaluate(view_of(graph, node), operands);
     for (std::size_t i = 0; i < results.size(); ++i) {
-      values[at(node.outputs[i])] = exact ? std::move(results[i]) : moved(results[i], kRoundings, least, draw);
+      values[at(node.outputs[i])] =
+          exact ? std::move(results[i]) : moved(results[i], kRoundings, least, draw);
     }
   }
   NamedArrays out;

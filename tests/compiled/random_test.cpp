@@ -124,6 +124,25 @@ void check_all(Case (*make)(std::uint64_t), std::uint64_t count, std::uint64_t t
   EXPECT_GT(counts.compared, 50 * counts.open);
 }
 
+// The comparison itself can fail: one element off by little, or by a bit where all is exact.
+TEST_F(RandomGraphs, ASmallErrorIsSeen) {
+  const ir::Graph graph = ir::parse_graph(R"(graph g(x: f32[3,4]) {
+    %e = exp(x)              : f32[3,4]
+    %s = sum(%e, axes=[1])   : f32[3]
+    %a = add(x, x)           : f32[3,4]
+    return %s, %a
+  })");
+  const NamedArrays inputs = random_inputs(graph, 1, false);
+  const Expected expected = expected_of(graph, inputs, 2);
+  const NamedArrays right = evaluate_graph(graph, inputs);
+  EXPECT_EQ(agreement(expected, right).first, "");
+  for (const auto& [name, by] : {std::pair{"s", 1 + 3e-5}, std::pair{"a", 1 + 1.3e-7}}) {
+    NamedArrays wrong = right;
+    wrong.at(name).set(2, wrong.at(name).real(2) * by);
+    EXPECT_NE(agreement(expected, wrong).first, "") << name;
+  }
+}
+
 TEST_F(RandomGraphs, AgreeWithTheirDefinition) { check_all(small_case, soak_seeds(160), 8); }
 
 TEST_F(RandomGraphs, OfLargeTensorsAgreeToo) { check_all(wide_case, soak_seeds(24), 4); }

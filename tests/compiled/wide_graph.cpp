@@ -12,7 +12,8 @@ class Generator {
   explicit Generator(std::uint64_t seed) : draw_(seed), b_("wide") {}
 
   ir::Graph run(int steps) {
-    const std::vector<Shape> shapes{{67, 130}, {130}, {67, 1}, {3, 67, 130}, {2, 8, 19, 23}, {2, 8, 1, 1}};
+    const std::vector<Shape> shapes{{67, 130},    {130},          {67, 1},
+                                    {3, 67, 130}, {2, 8, 19, 23}, {2, 8, 1, 1}};
     const std::vector<DType> dtypes{DType::f32, DType::f32, DType::f32, DType::bf16, DType::f64};
     const DType dtype = draw_.of(dtypes);
     for (int i = 0; i < 3; ++i) {
@@ -137,7 +138,8 @@ class Generator {
 
   Tensor contracted(const Tensor& a, const Tensor& b) {
     if (a.rank() == 4 && draw_.chance(70)) {
-      const Tensor w = b_.state({str("k", kernels_++), {a.dtype(), {5, 8, 3, 3}}, ir::Role::kParam, {}});
+      const Tensor w =
+          b_.state({str("k", kernels_++), {a.dtype(), {5, 8, 3, 3}}, ir::Role::kParam, {}});
       const ops::Conv2d conv{{1 + draw_.below(2), 1 + draw_.below(2)}, {1, 1}};
       return ops::conv2d(a, w, conv) * 0.1;
     }

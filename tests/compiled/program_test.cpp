@@ -1,0 +1,89 @@
+// What a training step's program promises besides its numbers: parameters advance in their own
+// memory, nothing is allocated from the system either, and running it kernel by kernel changes no
+// bit.
+#include <malloc.h>
+
+#include "backends/backends.h"
+#include "models/registry.h"
+#include "ops/initializers.h"
+#include "run/executor.h"
+#include "tests/compiled/compiled_case.h"
+
+namespace plait::test {
+namespace {
+
+class Programs : public CompiledCase, public testing::WithParamInterface<const char*> {
+ protected:
+  static Executor executor_of(const ir::Graph& graph) {
+    const auto target = make_target("cpu", 2);
+    Executor made(compile(graph, *target).program, *target);
+    for (const plan::StateBinding& s : made.program().states) {
+      made.set_state(s.state.name, initial_value(s.state, 0));
+    }
+    give_feeds(graph, made);
+    return made;
+  }
+  static void give_feeds(const ir::Graph& graph, Executor& executor) {
+    for (ir::ValueId id : graph.feeds) {
+      executor.set_feed(graph.value(id).name, random_feed(graph, id, 1));
+    }
+  }
+  static Arrays states_of(const Executor& executor) {
+    Arrays out;
+    for (const plan::StateBinding& s : executor.program().states) {
+      out[s.state.name] = executor.state(s.state.name);
+    }
+    return out;
+  }
+  ir::Graph graph = models::build(GetParam()).graphs.at(0);
+};
+
+TEST_P(Programs, StatesAdvanceInPlace) {
+  const plan::Program program = compile(graph, *make_target("cpu", 2)).program;
+  std::size_t in_place = 0;
+  for (const LogEntry& e : program.log) {
+    if (e.pass != "place" || !e.node.starts_with("state ")) continue;
+    EXPECT_EQ(e.what, "in place") << e.node << ": " << e.why;
+    ++in_place;
+  }
+  EXPECT_EQ(in_place, graph.nexts.size());
+  for (const plan::Step& s : program.steps) EXPECT_NE(s.kind, "copy") << s.name;
+}
+
+TEST_P(Programs, AStepTakesNoMemoryFromTheSystem) {
+  Executor executor = executor_of(graph);
+  executor.run();
+  give_feeds(graph, executor);
+  const struct mallinfo2 before = mallinfo2();
+  executor.run();
+  const struct mallinfo2 after = mallinfo2();
+  EXPECT_EQ(after.uordblks, before.uordblks);
+  EXPECT_EQ(after.hblkhd, before.hblkhd);
+  EXPECT_EQ(after.arena, before.arena);
+}
+
+TEST_P(Programs, KernelByKernelIsTheSame) {
+  Executor whole = executor_of(graph), apart = executor_of(graph);
+  std::size_t ran = 0;
+  for (int step = 0; step < 2; ++step) {
+    whole.run();
+    apart.run_steps([](std::size_t) {}, [&](std::size_t) { ++ran; });
+    give_feeds(graph, whole);
+    give_feeds(graph, apart);
+  }
+  EXPECT_EQ(ran, 2 * apart.program().steps.size());
+  EXPECT_EQ(differing_bits(states_of(whole), states_of(apart)), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Specs, Programs,
+                         testing::Values("mlp?train=1&dtype=f32",
+                                         "vgg19?batch=2&image=32&width=8&hidden=32&train=1",
+                                         "rwkv4?layers=2&width=32&vocab=64&context=16&copy=8&batch="
+                                         "2&train=1"),
+                         [](const auto& info) {
+                           const std::string_view spec = info.param;
+                           return std::string(spec.substr(0, spec.find('?')));
+                         });
+
+}  // namespace
+}  // namespace plait::test
