@@ -61,14 +61,14 @@ using Call = std::variant<LoopCall, ProductCall, HandCall>;
 
 /// An implementation that was chosen, and those it was chosen over.
 struct Choice {
-  std::string kernel;                  // id: every step of a program carries one
-  std::string variant;                 // what the code needs to know to build it again
-  std::string why;                     // for the decision log
-  std::int64_t shared_bytes = 0;       // workspace of the step
-  std::int64_t thread_bytes = 0;       // workspace per thread
-  std::int64_t persistent_bytes = 0;   // packed weights, for as long as the program lives
-  bool generated = false;              // as loops
-  bool swapped = false;                // makes its tiles with n as the rows: see Part::turned
+  std::string kernel;                 // id: every step of a program carries one
+  std::string variant;                // what the code needs to know to build it again
+  std::string why;                    // for the decision log
+  std::int64_t shared_bytes = 0;      // workspace of the step
+  std::int64_t thread_bytes = 0;      // workspace per thread
+  std::int64_t persistent_bytes = 0;  // packed weights, for as long as the program lives
+  bool generated = false;             // as loops
+  bool swapped = false;               // makes its tiles with n as the rows: see Part::turned
 };
 
 /// Printed code of one kernel, with the call that runs it.
@@ -107,11 +107,11 @@ class Target {
 
 /// Where a program's buffers are.
 struct Memory {
-  std::vector<char*> buffers;   // by number
-  char* shared = nullptr;       // workspace of the step that runs
-  char* threads = nullptr;      // workspace of thread 0; thread i has it i * thread_bytes further
+  std::vector<char*> buffers;  // by number
+  char* shared = nullptr;      // workspace of the step that runs
+  char* threads = nullptr;     // workspace of thread 0; thread i has it i * thread_bytes further
   std::int64_t thread_bytes = 0;
-  char* persistent = nullptr;   // packed weights, one after the other
+  char* persistent = nullptr;  // packed weights, one after the other
 };
 
 /// A program's code, loaded. One run at a time.

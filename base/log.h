@@ -1,4 +1,5 @@
-// The decision log: what the compiler decided about which node, and why. Data that reaches the user.
+// The decision log: what the compiler decided about which node, and why. Data that reaches the
+// user.
 #pragma once
 
 #include <string>

@@ -155,8 +155,10 @@ std::string Body::guard_text(const std::vector<loop::Guard>& guards) {
   std::vector<std::string> parts;
   for (const loop::Guard& g : guards) {
     const std::string index = index_text(g.index, n_);
-    if (g.index.lo() < g.lo.hi()) parts.push_back(str("(", index_text(g.lo, n_), " <= ", index, ")"));
-    if (g.index.hi() >= g.hi.lo()) parts.push_back(str("(", index, " < ", index_text(g.hi, n_), ")"));
+    if (g.index.lo() < g.lo.hi())
+      parts.push_back(str("(", index_text(g.lo, n_), " <= ", index, ")"));
+    if (g.index.hi() >= g.hi.lo())
+      parts.push_back(str("(", index, " < ", index_text(g.hi, n_), ")"));
   }
   return parts.empty() ? "1" : join(parts, " & ");
 }
@@ -172,7 +174,8 @@ std::string Body::element(const loop::KernelLoad& load, Level level, const std::
     const loop::Linear l = loop::coefficient_of(load.offset, x.symbol);
     linear = linear && l.is_linear;
     none.emplace(x.symbol, Dim(0));
-    inside = inside + l.coefficient * Dim::symbol(x.symbol, 0, std::max<std::int64_t>(x.extent.hi() - 1, 0));
+    inside = inside +
+             l.coefficient * Dim::symbol(x.symbol, 0, std::max<std::int64_t>(x.extent.hi() - 1, 0));
   }
   if (linear) {
     const Dim base = load.offset.substitute(none);
@@ -295,8 +298,8 @@ void Body::let(Lines& out, int i, const std::string& tile) {
   if (let.reduce != Reduce::kNone) {
     const std::string term = as_number(p, let.compute);
     if (let.column) {
-      const std::string slot = str("c", column_of_[at(i)], "[",
-                                   let.level == Level::kInner ? inner_number() : "0", "]");
+      const std::string slot =
+          str("c", column_of_[at(i)], "[", let.level == Level::kInner ? inner_number() : "0", "]");
       out.add(str(slot, " = ", combine(let.reduce, let.compute, slot, term), ";"));
     } else {
       out.add(str("a", i, " = ", combine(let.reduce, let.compute, str("a", i), term), ";"));
@@ -305,13 +308,16 @@ void Body::let(Lines& out, int i, const std::string& tile) {
   }
   std::string rounded;
   if (p.truth) {
-    rounded = let.dtype == DType::boolean ? p.text : rounded_text(let.compute, let.dtype, as_number(p, let.compute));
+    rounded = let.dtype == DType::boolean
+                  ? p.text
+                  : rounded_text(let.compute, let.dtype, as_number(p, let.compute));
   } else {
     rounded = is_exact(let) ? p.text : rounded_text(let.compute, let.dtype, p.text);
   }
   if (!let.index.empty()) {
     out.add(str("const int64_t w", i, " = ", rounded, ";"));
-    out.add(str("const int e", i, " = (uint64_t)w", i, " >= (uint64_t)", n_.text(let.index_extent), ";"));
+    out.add(str("const int e", i, " = (uint64_t)w", i, " >= (uint64_t)", n_.text(let.index_extent),
+                ";"));
     out.add(str("bad_ |= e", i, ";"));
     out.add(str("const int64_t ", index_name(let.index), " = e", i, " ? 0 : w", i, ";"));
     rounded = index_name(let.index);
@@ -346,10 +352,11 @@ void Body::pointers(Lines& out, int stage) {
     }
     const Dim base = load.offset.substitute(none);
     if (level_of(k_, base) == Level::kInner) return;
-    out.add(str(constant ? "const " : "", memory_type(k_.buffers[at(load.buffer)].dtype), "* const ",
-                key, " = b", load.buffer + first_, " + ",
-                when.empty() ? index_text(base, n_) : str("(", when, " ? ", index_text(base, n_), " : 0)"),
-                ";"));
+    out.add(str(
+        constant ? "const " : "", memory_type(k_.buffers[at(load.buffer)].dtype), "* const ", key,
+        " = b", load.buffer + first_, " + ",
+        when.empty() ? index_text(base, n_) : str("(", when, " ? ", index_text(base, n_), " : 0)"),
+        ";"));
   };
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& let = k_.lets[i];
@@ -409,10 +416,10 @@ void Body::prologue(Lines& out) {
     if (let.column) {
       const std::string type = register_type(let.compute);
       const std::string count = let.level == Level::kInner ? size : "1";
-      out.add(str(type, "* const c", column, " = (", type, "*)p[", k_.buffers.size() + at(first_ + column),
-                  "] + task * ", count, ";"));
-      out.add(str("for (int64_t j = 0; j < ", count, "; ++j) c", column, "[j] = ",
-                  identity(let.reduce, let.compute), ";"));
+      out.add(str(type, "* const c", column, " = (", type, "*)p[",
+                  k_.buffers.size() + at(first_ + column), "] + task * ", count, ";"));
+      out.add(str("for (int64_t j = 0; j < ", count, "; ++j) c", column,
+                  "[j] = ", identity(let.reduce, let.compute), ";"));
       ++column;
     }
   }
@@ -428,7 +435,8 @@ void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& let = k_.lets[i];
     if (let.stage != stage || let.reduce == Reduce::kNone || let.column) continue;
-    out.add(str(register_type(let.compute), " a", i, " = ", identity(let.reduce, let.compute), ";"));
+    out.add(
+        str(register_type(let.compute), " a", i, " = ", identity(let.reduce, let.compute), ";"));
     reductions += str(" reduction(", simd_operation(let.reduce, let.compute), " : a", i, ")");
   }
   if (!has_inner(stage)) return;
@@ -461,8 +469,9 @@ void Body::row(Lines& out, const std::string& begin, const std::string& end,
         std::vector<Piece> operands;
         for (std::size_t j = 0; j < l.operands.size(); ++j) {
           const KernelOperand& o = l.operands[j];
-          const bool row = o.kind == KernelOperand::kNumber || o.kind == KernelOperand::kLet ||
-                           (o.kind == KernelOperand::kLoad && level_of(k_, o.load.offset) != Level::kInner);
+          const bool row =
+              o.kind == KernelOperand::kNumber || o.kind == KernelOperand::kLet ||
+              (o.kind == KernelOperand::kLoad && level_of(k_, o.load.offset) != Level::kInner);
           operands.push_back(row ? operand(l, o, "", "") : Piece{});
         }
         result = as_number(formula(l.finish, l.compute, operands, str("a", i), str("f", i), n_,
@@ -503,8 +512,8 @@ void Body::finish(Lines& out) {
     out.add(str(type, "* const ", c, " = (", type, "*)p[",
                 k_.buffers.size() + at(first_ + column_of_[i]), "];"));
     // `end` is that of the widest.
-    out.add(wide ? str("const int64_t first", c, " = begin, last", c, " = end < ", size, " ? end : ",
-                       size, ";")
+    out.add(wide ? str("const int64_t first", c, " = begin, last", c, " = end < ", size,
+                       " ? end : ", size, ";")
                  : "const int64_t first" + c + " = 0, last" + c + " = begin == 0;");
     out.open("for (int64_t t = 1; t < tasks; ++t)");
     out.add("#pragma omp simd");
@@ -530,7 +539,8 @@ void Body::finish(Lines& out) {
           const DType held = k_.buffers[at(o.load.buffer)].dtype;
           operands.push_back({str("(", register_type(let.compute), ")",
                                   loaded_text(held, str("b", o.load.buffer + first_, "[",
-                                                        index_text(o.load.offset, n_), "]"))), false});
+                                                        index_text(o.load.offset, n_), "]"))),
+                              false});
         } else {
           operands.push_back({});
         }
@@ -543,8 +553,8 @@ void Body::finish(Lines& out) {
                 rounded_text(let.compute, let.dtype, result), ";"));
     for (const loop::KernelStore& s : k_.stores) {
       if (s.let != static_cast<int>(i)) continue;
-      out.add(str("b", s.buffer + first_, "[", index_text(s.offset, n_), "] = ",
-                  stored_text(k_.buffers[at(s.buffer)].dtype, str("v", i)), ";"));
+      out.add(str("b", s.buffer + first_, "[", index_text(s.offset, n_),
+                  "] = ", stored_text(k_.buffers[at(s.buffer)].dtype, str("v", i)), ";"));
     }
     out.close();
   }

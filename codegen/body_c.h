@@ -1,5 +1,5 @@
-// The body of a kernel as C text: statements by stage and level. Used for loop kernels, epilogues on
-// tiles and epilogues inside a generated contraction.
+// The body of a kernel as C text: statements by stage and level. Used for loop kernels, epilogues
+// on tiles and epilogues inside a generated contraction.
 #pragma once
 
 #include <string>
@@ -76,8 +76,8 @@ class Body {
   Parameters& n_;
   int first_;
   int kept_ = 0;
-  std::vector<int> kept_of_;    // per let: its row of scratch, or -1
-  std::vector<int> column_of_;  // per let: its column, or -1
+  std::vector<int> kept_of_;          // per let: its row of scratch, or -1
+  std::vector<int> column_of_;        // per let: its column, or -1
   std::vector<std::string> extents_;  // text of each inner index's extent
   bool may_fail_ = false;
   bool counted_ = false;

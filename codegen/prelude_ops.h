@@ -24,8 +24,8 @@ static inline float pl_mod_f(float a, float b) {
   const float r = __builtin_fmodf(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-// NaN of either operand is passed on. In two choices: gcc does not vectorise chains of one choice by
-// two conditions.
+// NaN of either operand is passed on. In two choices: gcc does not vectorise chains of one choice
+// by two conditions.
 static inline float pl_max_f(float a, float b) {
   const float larger = a > b ? a : b;
   return a == a ? larger : a;

@@ -93,11 +93,11 @@ std::string unit_header() {
        {std::tuple{"float", 'f', "-__builtin_inff()", "__builtin_inff()"},
         std::tuple{"double", 'd', "-__builtin_inf()", "__builtin_inf()"},
         std::tuple{"int64_t", 'i', "INT64_MIN", "INT64_MAX"}}) {
-    text += str("#pragma omp declare reduction(pl_max_", suffix, " : ", type,
-                " : omp_out = pl_max_", suffix, "(omp_out, omp_in)) initializer(omp_priv = ", low,
-                ")\n#pragma omp declare reduction(pl_min_", suffix, " : ", type,
-                " : omp_out = pl_min_", suffix, "(omp_out, omp_in)) initializer(omp_priv = ", high,
-                ")\n");
+    text +=
+        str("#pragma omp declare reduction(pl_max_", suffix, " : ", type, " : omp_out = pl_max_",
+            suffix, "(omp_out, omp_in)) initializer(omp_priv = ", low,
+            ")\n#pragma omp declare reduction(pl_min_", suffix, " : ", type, " : omp_out = pl_min_",
+            suffix, "(omp_out, omp_in)) initializer(omp_priv = ", high, ")\n");
   }
   return text;
 }
@@ -129,7 +129,8 @@ Printed print_kernel(const loop::Kernel& k, bool fixed) {
   Lines last;
   if (k.has_columns()) {
     body.finish(last);
-    for (const Dim& size : printed.column_sizes) printed.finish_rows = max(printed.finish_rows, size);
+    for (const Dim& size : printed.column_sizes)
+      printed.finish_rows = max(printed.finish_rows, size);
     finish = sizes_text(n) + last.text();
   }
   const std::string text = sizes_text(n) + out.text();
@@ -154,9 +155,12 @@ class Contracting {
     const DType t = c_.dtype;
     const std::string memory = memory_type(t), type = register_type(t);
     const int own = epilogue_ ? 2 : 3;
-    out_.add(str("const ", memory, "* const A = (const ", memory, "*)p[0] + ", n_.text(c_.a0), ";"));
-    out_.add(str("const ", memory, "* const B = (const ", memory, "*)p[1] + ", n_.text(c_.b0), ";"));
-    if (!epilogue_) out_.add(str(memory, "* const C = (", memory, "*)p[2] + ", n_.text(c_.c0), ";"));
+    out_.add(
+        str("const ", memory, "* const A = (const ", memory, "*)p[0] + ", n_.text(c_.a0), ";"));
+    out_.add(
+        str("const ", memory, "* const B = (const ", memory, "*)p[1] + ", n_.text(c_.b0), ";"));
+    if (!epilogue_)
+      out_.add(str(memory, "* const C = (", memory, "*)p[2] + ", n_.text(c_.c0), ";"));
     const bool small = c_.n[0].extent.is_const() && c_.n[0].extent.value() <= kMostColumns;
     const std::string columns = small ? str(c_.n[0].extent.value()) : n_.text(c_.n[0].extent);
     Body body(epilogue_ ? *epilogue_ : empty_, n_, own);
@@ -170,7 +174,8 @@ class Contracting {
     out_.open(str("for (int64_t n0 = 0; n0 < ", columns, "; n0 += ", kMostColumns, ")"));
     const std::string most = str(kMostColumns);
     out_.add(small ? str("enum { w = ", columns, " };")
-                   : str("const int64_t w = ", columns, " - n0 < ", most, " ? ", columns, " - n0 : ", most, ";"));
+                   : str("const int64_t w = ", columns, " - n0 < ", most, " ? ", columns,
+                         " - n0 : ", most, ";"));
     out_.add(str(type, " acc[", small ? columns : most, "];"));
     out_.add(str("for (int64_t j = 0; j < w; ++j) acc[j] = 0;"));
     sums(type);
@@ -183,8 +188,8 @@ class Contracting {
       decode(out_, rows, "mm", n_);
       body.row(out_, "n0", "n0 + w", str("acc[", index_name(epilogue_->inner[0].symbol), " - n0]"));
     } else {
-      out_.add(str("for (int64_t j = 0; j < w; ++j) C[cB + cM + (n0 + j) * ", n_.text(c_.n[0].c), "] = ",
-                   stored_text(t, rounded_text(acc_type(t), t, "acc[j]")), ";"));
+      out_.add(str("for (int64_t j = 0; j < w; ++j) C[cB + cM + (n0 + j) * ", n_.text(c_.n[0].c),
+                   "] = ", stored_text(t, rounded_text(acc_type(t), t, "acc[j]")), ";"));
     }
     out_.close();
     out_.close();
@@ -230,8 +235,9 @@ class Contracting {
       offset += str(" + ", index, " * ", n_.text(c_.k[i].b));
       number = str("(", number, ") * ", extent, " + ", index);
     }
-    out_.add(str("for (int64_t j = 0; j < ", columns, "; ++j) turned[(", number, ") * ", columns,
-                 " + j] = ", loaded_text(c_.dtype, str("B[", offset, " + j * ", n_.text(c_.n[0].b), "]")), ";"));
+    out_.add(str(
+        "for (int64_t j = 0; j < ", columns, "; ++j) turned[(", number, ") * ", columns, " + j] = ",
+        loaded_text(c_.dtype, str("B[", offset, " + j * ", n_.text(c_.n[0].b), "]")), ";"));
     for (std::size_t i = 0; i < c_.k.size(); ++i) out_.close();
   }
 
@@ -286,8 +292,8 @@ class Contracting {
     if (c_.guarded) {
       out_.add(str("const int64_t h = hB + hM + hK + ", n_.text(c_.h0), ", w_ = wB + wM + wK + ",
                    n_.text(c_.w0), ";"));
-      out_.add(str("if (h < 0 || h >= ", n_.text(c_.height), " || w_ < 0 || w_ >= ",
-                   n_.text(c_.width), ") continue;"));
+      out_.add(str("if (h < 0 || h >= ", n_.text(c_.height),
+                   " || w_ < 0 || w_ >= ", n_.text(c_.width), ") continue;"));
     }
     out_.add(str("const ", type, " a = ", a, ";"));
     std::string b = "turned[kB + n0 + j]";

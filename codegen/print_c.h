@@ -11,14 +11,14 @@
 namespace plait::codegen {
 
 struct Printed {
-  std::string name;              // of the function, made from its text
-  std::string text;              // the whole function, or functions
-  std::vector<Dim> parameters;   // numbers of a call, over the program's symbols
-  std::vector<Dim> column_sizes; // elements of each column reduction's partial results
-  int kept = 0;                  // rows of scratch, each of `kept_size` elements
+  std::string name;               // of the function, made from its text
+  std::string text;               // the whole function, or functions
+  std::vector<Dim> parameters;    // numbers of a call, over the program's symbols
+  std::vector<Dim> column_sizes;  // elements of each column reduction's partial results
+  int kept = 0;                   // rows of scratch, each of `kept_size` elements
   Dim kept_size = 0;
-  Dim rows = 1;                  // what [begin, end) of a call counts
-  Dim finish_rows = 0;           // of the second function, for column reductions
+  Dim rows = 1;         // what [begin, end) of a call counts
+  Dim finish_rows = 0;  // of the second function, for column reductions
 };
 
 // The functions' types. `p` holds the buffers, then one pointer per column reduction.

@@ -46,7 +46,8 @@ std::string bitwise(ScalarOp op) {
 
 std::string atom_text(const DimAtom& atom, Parameters& parameters) {
   if (atom.kind == DimAtom::kSymbol) {
-    return is_index(atom.name) ? index_name(atom.name) : parameters.text(dim_of(std::make_shared<DimAtom>(atom)));
+    return is_index(atom.name) ? index_name(atom.name)
+                               : parameters.text(dim_of(std::make_shared<DimAtom>(atom)));
   }
   const std::string a = index_text(atom.a, parameters), b = index_text(atom.b, parameters);
   const char* function = atom.kind == DimAtom::kFloorDiv ? "pl_fdiv_i"
@@ -167,7 +168,8 @@ std::string index_text(const Dim& d, Parameters& parameters) {
         continue;
       }
       const std::string text = atom_text(*f, parameters);
-      product += (product.empty() ? "" : " * ") + (f->kind == DimAtom::kSymbol ? text : "(" + text + ")");
+      product +=
+          (product.empty() ? "" : " * ") + (f->kind == DimAtom::kSymbol ? text : "(" + text + ")");
     }
     if (product.empty()) {
       sizes = sizes + coefficient;
@@ -199,7 +201,9 @@ Piece formula(const loop::Expr& e, DType compute, const std::vector<Piece>& load
   const char suffix = suffix_of(compute);
   const std::string type = register_type(compute);
   for (const loop::Tape::Step& s : tape.steps) {
-    const auto number = [&](int i) { return as_number(pieces[static_cast<std::size_t>(i)], compute); };
+    const auto number = [&](int i) {
+      return as_number(pieces[static_cast<std::size_t>(i)], compute);
+    };
     const auto truth = [&](int i) { return as_truth(pieces[static_cast<std::size_t>(i)]); };
     const auto is_truth = [&](int i) { return pieces[static_cast<std::size_t>(i)].truth; };
     Piece p;

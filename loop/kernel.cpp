@@ -93,7 +93,8 @@ void collapse(Kernel& k, std::vector<KernelIndex>& indices, std::size_t from) {
   }
   for (std::size_t i = indices.size(); i-- > from + 1;) {
     if (!chain(k, indices[i - 1], indices[i])) continue;
-    const KernelIndex merged{indices[i - 1].symbol + "_", indices[i - 1].extent * indices[i].extent};
+    const KernelIndex merged{indices[i - 1].symbol + "_",
+                             indices[i - 1].extent * indices[i].extent};
     const Dim symbol =
         Dim::symbol(merged.symbol, 0, std::max<std::int64_t>(merged.extent.hi() - 1, 0));
     substitute_all(k, {{indices[i - 1].symbol, Dim(0)}, {indices[i].symbol, symbol}});
@@ -185,7 +186,8 @@ Level operand_level(const Kernel& k, const KernelOperand& o) {
   return level;
 }
 
-/// A value of the call cannot read a row's; one of a row that reads a reduction waits for its stage.
+/// A value of the call cannot read a row's; one of a row that reads a reduction waits for its
+/// stage.
 void settle_levels(Kernel& k) {
   for (std::size_t i = 0; i < k.lets.size(); ++i) {
     Let& let = k.lets[i];
@@ -194,7 +196,8 @@ void settle_levels(Kernel& k) {
     visit_expr(let.body, [&](const Dim& d) { level = std::max(level, level_of(k, d)); });
     // Sums of rows that are the same for every inner index still have a place for each.
     for (const KernelStore& s : k.stores) {
-      if (let.column && s.let == static_cast<int>(i)) level = std::max(level, level_of(k, s.offset));
+      if (let.column && s.let == static_cast<int>(i))
+        level = std::max(level, level_of(k, s.offset));
     }
     if (let.reduce != Reduce::kNone) {
       level = let.column && level < Level::kInner ? Level::kRow : Level::kInner;

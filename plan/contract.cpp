@@ -22,9 +22,9 @@ struct Var {
 /// A contraction on its way to being affine.
 struct Form {
   std::vector<Var> vars;
-  Dim a, b, c;                     // offsets
+  Dim a, b, c;                      // offsets
   std::vector<loop::Guard> guards;  // of a
-  std::vector<Dim> out;            // index of each output variable of the nest
+  std::vector<Dim> out;             // index of each output variable of the nest
 
   void substitute(const DimBindings& by) {
     a = a.substitute(by);
@@ -82,8 +82,8 @@ void tighten(Form& f) {
       if (!g.hi.is_const() || !g.lo.is_const() || !v.extent.is_const()) continue;
       const std::int64_t step = l.coefficient.value();
       if (step <= 0 || base.value() < g.lo.value()) continue;
-      const std::int64_t count = std::max<std::int64_t>(
-          0, (g.hi.value() - base.value() + step - 1) / step);
+      const std::int64_t count =
+          std::max<std::int64_t>(0, (g.hi.value() - base.value() + step - 1) / step);
       const Dim extent = std::min(count, v.extent.value());
       const Var shorter{v.symbol + "'", extent, true};
       f.substitute({{v.symbol, symbol(shorter.symbol, extent)}});
@@ -261,9 +261,8 @@ class Assembly {
     std::vector<loop::AxisOf<Dim>>& axes = part_.contraction.m;
     std::vector<std::size_t> order(axes.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return axes[a].c.hi() > axes[b].c.hi();
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return axes[a].c.hi() > axes[b].c.hi(); });
     std::vector<loop::AxisOf<Dim>> sorted;
     std::vector<loop::KernelIndex> names;
     for (std::size_t i : order) {
@@ -293,14 +292,16 @@ Contracted contraction_of(const Sight& s, const Group& group) {
   };
 
   Form form;
-  for (const loop::IndexVar& v : nest.vars) form.vars.push_back({symbol_of(v), v.extent, v.reduced});
+  for (const loop::IndexVar& v : nest.vars)
+    form.vars.push_back({symbol_of(v), v.extent, v.reduced});
   std::vector<loop::Guard> guards[2];
   ir::ValueId values[2];
   Dim offsets[2];
   for (std::size_t i = 0; i < 2; ++i) {
     const loop::Access& access = nest.loads[at(body.args[i]->load)];
     if (access.otherwise != 0) return refuse("its padding is not 0");
-    const Origin o = origin_of(s.graph, s.facts, s.grouping, node.inputs[at(access.operand)], access.index);
+    const Origin o =
+        origin_of(s.graph, s.facts, s.grouping, node.inputs[at(access.operand)], access.index);
     values[i] = o.value;
     offsets[i] = offset_of(s.graph.type(o.value).shape, s.layouts.at(o.value), o.index);
     guards[i] = access.guards;

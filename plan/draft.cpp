@@ -46,8 +46,8 @@ int weight_of(const loop::Kernel& k) {
 
 class Drafting {
  public:
-  Drafting(const Sight& s, const Target& target, const Options& options,
-           const DimBindings& largest, DecisionLog& log)
+  Drafting(const Sight& s, const Target& target, const Options& options, const DimBindings& largest,
+           DecisionLog& log)
       : s_(s), target_(target), options_(options), largest_(largest), log_(log) {}
 
   Draft run() {
@@ -141,7 +141,8 @@ class Drafting {
   void product(const Group& g, DraftStep& d) {
     const Contracted c = contraction_of(s_, g);
     if (!c.fits.yes) {
-      log_.push_back({"choose", "%" + d.step.name, "loops", "no contraction kernel: " + c.fits.why});
+      log_.push_back(
+          {"choose", "%" + d.step.name, "loops", "no contraction kernel: " + c.fits.why});
       const std::string kind = d.step.kind;
       loops(g, d);
       d.step.kind = kind;
@@ -157,7 +158,9 @@ class Drafting {
     for (const ContractPart& part : c.parts) {
       ProductCall::Part p;
       p.contraction = part.contraction;
-      Choice choice = draft_.whole ? Choice{} : target_.choose(part.contraction, call.b_constant, largest_, options_.measure);
+      Choice choice = draft_.whole ? Choice{}
+                                   : target_.choose(part.contraction, call.b_constant, largest_,
+                                                    options_.measure);
       const bool generated = draft_.whole || choice.generated;
       std::optional<Lowered> low;
       if (!bare && choice.swapped) {  // its tiles lie that way: along the result's own memory
@@ -170,8 +173,9 @@ class Drafting {
         if (bare) values.push_back(c.c);
         if (low) values.insert(values.end(), low->values.begin(), low->values.end());
         const Dim work = floordiv(operations(part.contraction), 4) + 1;
-        p.generated = printed(target_.print(part.contraction, low ? &low->kernel : nullptr,
-                                            draft_.whole), values, work);
+        p.generated =
+            printed(target_.print(part.contraction, low ? &low->kernel : nullptr, draft_.whole),
+                    values, work);
         const std::string why = choice.why;
         choice = target_.choose(p.generated, largest_);
         choice.why = draft_.whole ? "the whole program is one function" : why;
@@ -264,7 +268,9 @@ DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, co
   k.buffers = {{type.dtype, false}, {type.dtype, true}};
   loop::Let let;
   let.dtype = type.dtype;
-  let.compute = type.dtype == DType::f64 ? DType::f64 : is_float(type.dtype) ? DType::f32 : DType::i64;
+  let.compute = type.dtype == DType::f64 ? DType::f64
+                : is_float(type.dtype)   ? DType::f32
+                                         : DType::i64;
   let.body = loop::Expr::load(0);
   loop::KernelOperand o;
   o.kind = loop::KernelOperand::kLoad;

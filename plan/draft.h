@@ -12,11 +12,11 @@
 namespace plait::plan {
 
 struct DraftStep {
-  Step step;  // calls name held values where a program's name buffers
-  std::vector<loop::Kernel> kernels;              // of the loops or epilogues
-  std::vector<std::vector<ir::ValueId>> values;   // per kernel: its buffers
-  std::vector<ir::ValueId> reads, writes;         // values in memory, each once
-  std::vector<ir::ValueId> whole_reads;           // of these: read as a contraction's or hand's operand
+  Step step;                          // calls name held values where a program's name buffers
+  std::vector<loop::Kernel> kernels;  // of the loops or epilogues
+  std::vector<std::vector<ir::ValueId>> values;  // per kernel: its buffers
+  std::vector<ir::ValueId> reads, writes;        // values in memory, each once
+  std::vector<ir::ValueId> whole_reads;  // of these: read as a contraction's or hand's operand
   std::int64_t persistent_bytes = 0;
 };
 

@@ -67,7 +67,8 @@ bool is_window_of_products(const loop::Nest& nest) {
     if (v.reduced || v.extent.is(1)) continue;
     int readers = 0;
     for (int i = 0; i < 2; ++i) {
-      const loop::Access& a = nest.loads[static_cast<std::size_t>(nest.body.node().args[static_cast<std::size_t>(i)]->load)];
+      const loop::Access& a = nest.loads[static_cast<std::size_t>(
+          nest.body.node().args[static_cast<std::size_t>(i)]->load)];
       for (const Dim& d : a.index) {
         if (!loop::mentions(d, symbol_of(v))) continue;
         readers |= 1 << i;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "ops/table.h"
 #include "loop/kernel.h"
+#include "ops/table.h"
 #include "plan/space.h"
 
 namespace plait::plan {
@@ -137,9 +137,7 @@ class Grouper {
     log_.push_back({"group", describe(graph_, node(n)), std::move(what), std::move(why)});
   }
 
-  std::string name_of(int g) {
-    return "%" + graph_.value(result(group(g).nodes.front())).name;
-  }
+  std::string name_of(int g) { return "%" + graph_.value(result(group(g).nodes.front())).name; }
 
   void start(ir::NodeId n) {
     Group g;
@@ -288,8 +286,8 @@ class Grouper {
     if (f.kind != Kind::kReduce) d = covers(n, grown, places, epilogue);
     if (!d) return d;
     if (touched(n, g) > options_.most_buffers) {
-      return Decision::forbid(str("one kernel would touch more than ", options_.most_buffers,
-                                  " buffers"));
+      return Decision::forbid(
+          str("one kernel would touch more than ", options_.most_buffers, " buffers"));
     }
     if (detour(g, n)) return Decision::forbid("something it reads waits for that kernel itself");
     to = std::move(grown);
@@ -314,8 +312,8 @@ class Grouper {
       const bool inside = by != ir::kNone && out_.group_of[at(by)] == g;
       if (!inside) continue;
       if (!r.plain) {
-        return Decision::forbid(str("reads %", graph_.value(r.value).name,
-                                    " at other indices than it is computed at"));
+        return Decision::forbid(
+            str("reads %", graph_.value(r.value).name, " at other indices than it is computed at"));
       }
       const Direction dir = out_.directions[at(by)];
       if (dir == Direction::kColumn || dir == Direction::kBoth) {
@@ -499,7 +497,8 @@ class Grouper {
     collect_reads(n, [&](const Origin& o) {
       const ir::NodeId by = graph_.value(o.value).producer;
       if (by == ir::kNone || out_.group_of[at(by)] < 0) return;
-      const bool anchor = group(g).type == Group::Type::kContract && facts(n).kind == Kind::kContract;
+      const bool anchor =
+          group(g).type == Group::Type::kContract && facts(n).kind == Kind::kContract;
       if (out_.group_of[at(by)] != g || anchor) out_.stored[at(o.value)] = 1;
     });
     if (facts(n).kind == Kind::kHand) {
@@ -582,8 +581,8 @@ Origin origin_of(const ir::Graph& graph, const std::vector<NodeFacts>& facts,
     std::vector<Dim> next;
     for (const Dim& d : a.index) next.push_back(d.substitute(bindings));
     for (const loop::Guard& g : a.guards) {
-      o.guards.push_back({g.index.substitute(bindings), g.lo.substitute(bindings),
-                          g.hi.substitute(bindings)});
+      o.guards.push_back(
+          {g.index.substitute(bindings), g.lo.substitute(bindings), g.hi.substitute(bindings)});
     }
     o.value = graph.node(by).inputs[static_cast<std::size_t>(a.operand)];
     o.index = std::move(next);

@@ -35,9 +35,9 @@ struct Grouping {
 };
 
 struct GroupOptions {
-  bool fuse = true;      // false: every node its own kernel, for tests and comparison
-  int most_nodes = 96;   // of one kernel
-  int most_buffers = 30; // that one kernel touches
+  bool fuse = true;       // false: every node its own kernel, for tests and comparison
+  int most_nodes = 96;    // of one kernel
+  int most_buffers = 30;  // that one kernel touches
 };
 
 Grouping group(const ir::Graph& graph, const std::vector<NodeFacts>& facts, const Layouts& layouts,

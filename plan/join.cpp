@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostCalls = 256;
 constexpr std::int64_t kSmallProduct = 64'000'000;  // operations; larger ones fill the threads
-constexpr std::int64_t kSmallLoop = 1'000'000;      // bytes; what reduces more is worth its own step
+constexpr std::int64_t kSmallLoop = 1'000'000;  // bytes; what reduces more is worth its own step
 
 /// Steps of one kind may run together; 0 runs alone.
 int kind_of(const DraftStep& d) {
@@ -74,10 +74,10 @@ void join_independent(const ir::Graph& graph, Draft& draft) {
   int open = 0;
   for (DraftStep& d : draft.steps) {
     const int kind = kind_of(d);
-    const bool together = kind != 0 && kind == open && joined.back().step.calls.size() < kMostCalls &&
-                          !meets(d.reads, joined.back().writes) &&
-                          !meets(d.reads, overwritten(joined.back())) &&
-                          !meets(joined.back().reads, overwritten(d));
+    const bool together =
+        kind != 0 && kind == open && joined.back().step.calls.size() < kMostCalls &&
+        !meets(d.reads, joined.back().writes) && !meets(d.reads, overwritten(joined.back())) &&
+        !meets(joined.back().reads, overwritten(d));
     if (together) {
       absorb(joined.back(), d);
     } else {

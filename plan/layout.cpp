@@ -109,7 +109,8 @@ Layouts choose_layouts(const ir::Graph& graph, const std::vector<NodeFacts>& fac
       if (id != ir::kNone) wanted[at(id)] |= is_image(id);
     }
   }
-  for (const ir::NextState& n : graph.nexts) classes.join(graph.find_state(n.state)->value, n.value);
+  for (const ir::NextState& n : graph.nexts)
+    classes.join(graph.find_state(n.state)->value, n.value);
 
   std::vector<char> want(graph.values.size(), 0), keep(graph.values.size(), 0);
   for (std::size_t v = 0; v < graph.values.size(); ++v) {

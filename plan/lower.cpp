@@ -97,7 +97,9 @@ class Lowering {
  private:
   const NodeFacts& facts(ir::NodeId n) const { return s_.facts[at(n)]; }
   ir::ValueId result(ir::NodeId n) const { return s_.graph.node(n).outputs[0]; }
-  bool is_inside(ir::NodeId n) const { return n != ir::kNone && s_.grouping.group_of[at(n)] == id_; }
+  bool is_inside(ir::NodeId n) const {
+    return n != ir::kNone && s_.grouping.group_of[at(n)] == id_;
+  }
 
   static Dim loop_symbol(const loop::KernelIndex& index) {
     return Dim::symbol(index.symbol, 0, std::max<std::int64_t>(index.extent.hi() - 1, 0));
@@ -318,7 +320,8 @@ class Lowering {
     if (!own.empty() && o.kind != KernelOperand::kLoad) {
       if (o.kind == KernelOperand::kNumber) {
         Let number;
-        number.dtype = number.compute = compute_type(s_.graph.type(s_.graph.node(n).inputs[at(a.operand)]).dtype);
+        number.dtype = number.compute =
+            compute_type(s_.graph.type(s_.graph.node(n).inputs[at(a.operand)]).dtype);
         number.body = Expr(o.number);
         number.stage = stage;
         o = as_operand(add(number));
@@ -336,7 +339,8 @@ class Lowering {
     let.body = Expr::load(0);
     let.operands = {operand(n, l.from, by, stage, outer)};
     let.stage = stage;
-    const std::string key = str("index ", n, ' ', l.name, ' ', key_of(0, values_in(by), stage, outer));
+    const std::string key =
+        str("index ", n, ' ', l.name, ' ', key_of(0, values_in(by), stage, outer));
     const auto known = made_.find(key);
     if (known != made_.end()) return symbol_of_index(known->second);
     let.index = str("$g", indices_++);
@@ -372,8 +376,9 @@ class Lowering {
     let.dtype = s_.graph.type(result(n)).dtype;
     let.compute = compute_of(n);
     let.stage = stage;
-    std::vector<Dim> outputs(index.begin(), index.begin() + std::min<std::ptrdiff_t>(
-                                                f.out_rank, static_cast<std::ptrdiff_t>(index.size())));
+    std::vector<Dim> outputs(
+        index.begin(), index.begin() + std::min<std::ptrdiff_t>(
+                                           f.out_rank, static_cast<std::ptrdiff_t>(index.size())));
     DimBindings by = bindings_for(f.nest, outputs);
     if (f.kind == Kind::kContract) {  // behind a contraction: the tile has the sum
       KernelOperand tile;
@@ -386,7 +391,8 @@ class Lowering {
     }
     if (f.nest.reduce == loop::Reduce::kNone) {
       by = with_loaded(n, by, stage, guards);
-      for (const loop::Access& a : f.nest.loads) let.operands.push_back(operand(n, a, by, stage, guards));
+      for (const loop::Access& a : f.nest.loads)
+        let.operands.push_back(operand(n, a, by, stage, guards));
       let.body = rebuilt(f.nest.body, 0, by);
       return add(std::move(let));
     }
@@ -399,7 +405,8 @@ class Lowering {
       }
       here = with_loaded(n, here, stage, guards);
       const int first = static_cast<int>(let.operands.size());
-      for (const loop::Access& a : f.nest.loads) let.operands.push_back(operand(n, a, here, stage, guards));
+      for (const loop::Access& a : f.nest.loads)
+        let.operands.push_back(operand(n, a, here, stage, guards));
       const Expr term = rebuilt(f.nest.body, first, here);
       sum = sum ? combined(f.nest.reduce, sum, term) : term;
     }
@@ -466,9 +473,8 @@ class Lowering {
   void sort_lets() {
     std::vector<int> order(k_.lets.size()), number(k_.lets.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return k_.lets[at(a)].stage < k_.lets[at(b)].stage;
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return k_.lets[at(a)].stage < k_.lets[at(b)].stage; });
     std::vector<Let> sorted;
     for (std::size_t i = 0; i < order.size(); ++i) {
       number[at(order[i])] = static_cast<int>(i);

@@ -35,7 +35,7 @@ struct ContractPart {
 
 /// A group's contraction as data.
 struct Contracted {
-  Decision fits = Decision::allow();  // why not, when it is not affine
+  Decision fits = Decision::allow();                        // why not, when it is not affine
   ir::ValueId a = ir::kNone, b = ir::kNone, c = ir::kNone;  // buffers' values
   std::vector<ContractPart> parts;
 };

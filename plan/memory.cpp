@@ -13,7 +13,9 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-std::int64_t rounded(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::int64_t rounded(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 /// When in a row something happens: stage by stage, what is of the row before the inner loop.
 int moment(loop::Level level, int stage) {
@@ -86,13 +88,16 @@ class Assignment {
   }
 
  private:
-  const ir::Type& type(ir::ValueId v) const { return v >= 0 ? s_.graph.type(v) : temporaries_.at(v); }
+  const ir::Type& type(ir::ValueId v) const {
+    return v >= 0 ? s_.graph.type(v) : temporaries_.at(v);
+  }
   std::int64_t bytes(ir::ValueId v) const { return rounded(type(v).bytes().hi()); }
   const Layout& layout(ir::ValueId v) const {
     return s_.layouts.at(v >= 0 ? v : origin_of_temporary_.at(v));
   }
   std::string name(ir::ValueId v) const {
-    return v >= 0 ? s_.graph.value(v).name : s_.graph.value(origin_of_temporary_.at(v)).name + ".old";
+    return v >= 0 ? s_.graph.value(v).name
+                  : s_.graph.value(origin_of_temporary_.at(v)).name + ".old";
   }
 
   int new_buffer(ir::ValueId v, Space space) {
@@ -145,8 +150,8 @@ class Assignment {
       temporaries_[copy] = s_.graph.type(v);
       origin_of_temporary_[copy] = v;
       saved_[v] = copy;
-      draft_.steps.insert(draft_.steps.begin(),
-                          copy_step(s_.graph, v, copy, s_.graph.type(v), name(copy), target_, draft_));
+      draft_.steps.insert(draft_.steps.begin(), copy_step(s_.graph, v, copy, s_.graph.type(v),
+                                                          name(copy), target_, draft_));
     }
   }
 
@@ -168,15 +173,16 @@ class Assignment {
       const ir::ValueId old = s_.graph.find_state(n.state)->value;
       if (n.value == old) continue;
       const auto made = maker.find(n.value);
-      if (made != maker.end() && !taken.count(n.value) && in_place(old, n.value, made->second, last_reader)) {
+      if (made != maker.end() && !taken.count(n.value) &&
+          in_place(old, n.value, made->second, last_reader)) {
         in_state_[n.value] = old;
         taken.insert(n.value);
         note("in place", n.state, "every reader of what it was has run");
         continue;
       }
       note("copied", n.state, "something still reads what it was, or it is another value's too");
-      draft_.steps.push_back(copy_step(s_.graph, source_of(n.value), old, s_.graph.type(old), n.state,
-                                       target_, draft_));
+      draft_.steps.push_back(copy_step(s_.graph, source_of(n.value), old, s_.graph.type(old),
+                                       n.state, target_, draft_));
     }
   }
 
@@ -226,7 +232,8 @@ class Assignment {
           const int buffer = buffer_of_.at(dying);
           hold(v, buffer);
           given_.insert(dying);
-          p_.log.push_back({"place", "%" + name(v), "in place", "of %" + name(dying) + ", which ends here"});
+          p_.log.push_back(
+              {"place", "%" + name(v), "in place", "of %" + name(dying) + ", which ends here"});
         } else {
           const int buffer = new_buffer(v, Space::kArena);
           hold(v, buffer);

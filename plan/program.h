@@ -24,9 +24,9 @@ enum class Space { kArena, kState, kConstant };
 struct Buffer {
   std::string name;  // of the first value it holds
   Space space = Space::kArena;
-  std::int64_t bytes = 0;    // rounded up to kAlignment
-  std::int64_t offset = 0;   // in its space
-  int first = 0, last = 0;   // steps; what is fed begins at 0, what is fetched ends at the last
+  std::int64_t bytes = 0;   // rounded up to kAlignment
+  std::int64_t offset = 0;  // in its space
+  int first = 0, last = 0;  // steps; what is fed begins at 0, what is fetched ends at the last
 };
 
 /// A value of the graph that has memory.
@@ -38,10 +38,10 @@ struct Held {
 };
 
 struct Step {
-  std::string kernel;  // id
-  std::string kind;    // conv2d, matmul, linear..., or pointwise, row, column, wkv...
-  std::string name;    // of the value it is known by
-  std::string path;    // module
+  std::string kernel;              // id
+  std::string kind;                // conv2d, matmul, linear..., or pointwise, row, column, wkv...
+  std::string name;                // of the value it is known by
+  std::string path;                // module
   std::vector<std::string> nodes;  // names of the values it computes
   std::vector<Call> calls;         // independent of each other: they run together
   std::vector<int> reads, writes;  // buffers
@@ -61,8 +61,8 @@ struct StateBinding {
 
 struct Options {
   bool fuse = true;
-  bool measure = false;           // time contractions' implementations
-  bool reorder = true;            // change the order of steps where that lowers the peak
+  bool measure = false;  // time contractions' implementations
+  bool reorder = true;   // change the order of steps where that lowers the peak
   std::string text() const;
 };
 
@@ -83,10 +83,10 @@ struct Program {
   std::vector<std::string> texts;                // functions of the code
   bool whole = false;                            // small: all steps are one function
 
-  std::int64_t states_bytes = 0;     // states and constants
+  std::int64_t states_bytes = 0;  // states and constants
   std::int64_t arena_bytes = 0;
-  std::int64_t scratch_bytes = 0;    // workspaces and packed weights
-  std::int64_t persistent_bytes = 0; // of scratch: packed weights
+  std::int64_t scratch_bytes = 0;     // workspaces and packed weights
+  std::int64_t persistent_bytes = 0;  // of scratch: packed weights
   std::int64_t shared_bytes = 0, thread_bytes = 0;
   std::int64_t lower_bound_bytes = 0;
   std::string placed_by;

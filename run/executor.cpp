@@ -45,16 +45,13 @@ void permute(const std::byte* from, std::byte* to, const Sizes& sizes, const pla
   }
 }
 
-bool is_default(const plan::Layout& layout) {
-  return std::is_sorted(layout.begin(), layout.end());
-}
+bool is_default(const plan::Layout& layout) { return std::is_sorted(layout.begin(), layout.end()); }
 
 }  // namespace
 
 Region::Region(std::int64_t bytes, const std::string& what) : bytes_(bytes) {
   if (bytes == 0) return;
-  void* got = mmap(nullptr, at(bytes), PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* got = mmap(nullptr, at(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (got == MAP_FAILED) {
     bytes_ = 0;
     throw RunError(str("no memory for ", what, ": ", bytes, " bytes were asked for"));
@@ -216,8 +213,8 @@ void Executor::run() {
 
 void Executor::raise(std::size_t step, const char* error) const {
   const plan::Step& s = program_.steps[step];
-  throw RunError(str(error, " (%", s.name, s.path.empty() ? "" : " @ " + s.path, ", kernel ",
-                     s.kernel, ")"));
+  throw RunError(
+      str(error, " (%", s.name, s.path.empty() ? "" : " @ " + s.path, ", kernel ", s.kernel, ")"));
 }
 
 }  // namespace plait

@@ -126,7 +126,8 @@ std::vector<const ir::Node*> needed_nodes(const ir::Graph& graph,
 
 void check_runnable(const ir::Graph& graph, const ir::Node& node, const Backend& backend) {
   if (node.opaque) {
-    fail("[", node.op, "] cannot be run: Plait lacks it, or this form of it (", describe(graph, node), ")");
+    fail("[", node.op, "] cannot be run: Plait lacks it, or this form of it (",
+         describe(graph, node), ")");
   }
   const Decision decision = backend.supports(op_named(node.op));
   if (!decision) {

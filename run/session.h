@@ -11,8 +11,8 @@
 
 #include "backends/backend.h"
 #include "ir/graph.h"
-#include "run/executor.h"
 #include "run/compile.h"
+#include "run/executor.h"
 
 namespace plait {
 

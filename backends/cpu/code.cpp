@@ -52,7 +52,8 @@ struct PartRun {
   static void sink(const void* context, std::int64_t batch, std::int64_t m0, std::int64_t m1,
                    std::int64_t n0, std::int64_t n1, const float* tile, std::int64_t ld) {
     const auto* part = static_cast<const PartRun*>(context);
-    part->epilogue(part->pointers.data(), part->sizes.data(), batch, m0, m1, n0, n1, tile, ld, part->bad);
+    part->epilogue(part->pointers.data(), part->sizes.data(), batch, m0, m1, n0, n1, tile, ld,
+                   part->bad);
   }
 };
 
@@ -158,7 +159,8 @@ class CpuCode : public Code {
     if (texts.empty()) return;
     // Units large enough to pay for the prelude, enough of them for the cores.
     constexpr std::size_t kFunctionsPerUnit = 10;
-    const std::size_t count = whole ? 1 : std::clamp<std::size_t>(texts.size() / kFunctionsPerUnit, 1, 16);
+    const std::size_t count =
+        whole ? 1 : std::clamp<std::size_t>(texts.size() / kFunctionsPerUnit, 1, 16);
     std::vector<std::string> units(count, codegen::unit_header());
     for (std::size_t i = 0; i < texts.size(); ++i) {
       units[i % count] += texts[i];
@@ -219,7 +221,8 @@ class CpuCode : public Code {
       whole_pointers_.insert(whole_pointers_.end(), loop.pointers.begin(), loop.pointers.end());
     }
     for (const PartRun& part : run.parts) {
-      whole_pointers_.insert(whole_pointers_.end(), part.loops.pointers.begin(), part.loops.pointers.end());
+      whole_pointers_.insert(whole_pointers_.end(), part.loops.pointers.begin(),
+                             part.loops.pointers.end());
     }
   }
 
@@ -272,7 +275,8 @@ class CpuCode : public Code {
       run.pointers.push_back(memory_.shared + shared);
       shared += column_bytes(evaluate(size, sizes), run.tasks);
     }
-    if (run.finish_rows > 0) run.finish_tasks = loop_tasks(run.finish_rows, run.finish_rows * run.tasks);
+    if (run.finish_rows > 0)
+      run.finish_tasks = loop_tasks(run.finish_rows, run.finish_rows * run.tasks);
     return run;
   }
 
@@ -329,8 +333,8 @@ class CpuCode : public Code {
     if (i - s.loops.size() < s.parts.size()) {
       const PartRun& p = s.parts[i - s.loops.size()];
       if (!p.contract) return self->run_loop(p.loops, mine, thread);
-      return p.contract->run(mine, p.a, p.b, p.packed, p.c, p.epilogue ? PartRun::sink : nullptr, &p,
-                             self->scratch(thread), p.turned);
+      return p.contract->run(mine, p.a, p.b, p.packed, p.c, p.epilogue ? PartRun::sink : nullptr,
+                             &p, self->scratch(thread), p.turned);
     }
     const char* error = s.hand.kernel->run(mine, s.hand.inputs.data(), s.hand.outputs.data(),
                                            self->scratch(thread));

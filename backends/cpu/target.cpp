@@ -55,20 +55,24 @@ double trial(const cpu::Problem& problem, const cpu::Variant& variant) {
       packed(static_cast<std::size_t>(contract.packed_bytes()) + 64),
       scratch(static_cast<std::size_t>(contract.scratch_bytes()) + 64);
   const auto aligned = [](std::vector<char>& v) {
-    return reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(v.data()) + 63) & ~std::uintptr_t(63));
+    return reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(v.data()) + 63) &
+                                   ~std::uintptr_t(63));
   };
   double best = 1e9;
   const auto begin = std::chrono::steady_clock::now();
   for (int round = 0; round < 5; ++round) {
     const auto start = std::chrono::steady_clock::now();
-    for (std::int64_t t = 0; t < contract.pack_tasks(); ++t) contract.pack(t, b.data(), aligned(packed));
+    for (std::int64_t t = 0; t < contract.pack_tasks(); ++t)
+      contract.pack(t, b.data(), aligned(packed));
     // Some tasks stand for all: they are alike.
     const std::int64_t tasks = std::min<std::int64_t>(contract.tasks(), 8);
     for (std::int64_t t = 0; t < tasks; ++t) {
-      contract.run(t, a.data(), b.data(), aligned(packed), c.data(), nullptr, nullptr, aligned(scratch));
+      contract.run(t, a.data(), b.data(), aligned(packed), c.data(), nullptr, nullptr,
+                   aligned(scratch));
     }
     const auto now = std::chrono::steady_clock::now();
-    const double share = static_cast<double>(contract.tasks()) / static_cast<double>(std::max<std::int64_t>(1, tasks));
+    const double share = static_cast<double>(contract.tasks()) /
+                         static_cast<double>(std::max<std::int64_t>(1, tasks));
     best = std::min(best, std::chrono::duration<double>(now - start).count() * share);
     if (std::chrono::duration<double>(now - begin).count() > 0.05) break;
   }
@@ -76,7 +80,8 @@ double trial(const cpu::Problem& problem, const cpu::Variant& variant) {
 }
 
 std::string problem_key(const cpu::Problem& p) {
-  std::string key = str(name_of(p.dtype), p.a0, ' ', p.b0, ' ', p.c0, ' ', p.guarded, p.h0, ' ', p.w0, ' ', p.height, ' ', p.width);
+  std::string key = str(name_of(p.dtype), p.a0, ' ', p.b0, ' ', p.c0, ' ', p.guarded, p.h0, ' ',
+                        p.w0, ' ', p.height, ' ', p.width);
   for (const auto* axes : {&p.batch, &p.m, &p.n, &p.k}) {
     key += '|';
     for (const cpu::Axis& x : *axes) {
@@ -153,7 +158,8 @@ class CpuTarget : public Target {
     out.variant = to_text(accepted[best]);
     out.swapped = accepted[best].swapped;
     out.thread_bytes = contract.scratch_bytes();
-    (b_constant ? out.persistent_bytes : out.shared_bytes) = (contract.packed_bytes() + 63) / 64 * 64;
+    (b_constant ? out.persistent_bytes : out.shared_bytes) =
+        (contract.packed_bytes() + 63) / 64 * 64;
     out.why = times.empty() ? str("best guess of ", accepted.size(), " that accept it") : times;
     for (std::size_t i = 0; times.empty() && i < accepted.size() && i < 4; ++i) {
       if (i != best) out.why += str("; over ", to_text(accepted[i]));
@@ -167,7 +173,8 @@ class CpuTarget : public Target {
     const std::string& name = call.function.name;  // k_SCHEDULE_HASH
     const std::size_t cut = name.rfind('_');
     out.kernel = str("loop.", name.substr(2, cut - 2), ".", name.substr(cut + 1, 8));
-    const std::int64_t tasks = cpu::loop_tasks(evaluate(call.rows, largest), evaluate(call.work, largest));
+    const std::int64_t tasks =
+        cpu::loop_tasks(evaluate(call.rows, largest), evaluate(call.work, largest));
     for (const Dim& size : call.column_sizes) {
       out.shared_bytes += cpu::column_bytes(evaluate(size, largest), tasks);
     }
@@ -224,6 +231,8 @@ class CpuTarget : public Target {
 
 }  // namespace
 
-std::unique_ptr<Target> make_cpu_target(int threads) { return std::make_unique<CpuTarget>(threads); }
+std::unique_ptr<Target> make_cpu_target(int threads) {
+  return std::make_unique<CpuTarget>(threads);
+}
 
 }  // namespace plait

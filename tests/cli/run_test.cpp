@@ -169,7 +169,8 @@ TEST_F(Run, OutIntoAFile) {
 TEST_F(Run, OpaqueNodes) {
   io::write_file(file,
                  {"graph g(x: f32[2]) {\n  %y = opaque \"Odd\"(x) : f32[2]\n  return %y\n}\n"});
-  expect_failed(file + " --feed x=" + x, "[Odd] cannot be run: Plait lacks it, or this form of it (%y)");
+  expect_failed(file + " --feed x=" + x,
+                "[Odd] cannot be run: Plait lacks it, or this form of it (%y)");
 }
 
 TEST_F(Run, SymbolsMustBeSet) {

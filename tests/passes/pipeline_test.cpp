@@ -83,7 +83,8 @@ TEST(Pipeline, UnknownPass) {
   EXPECT_EQ(message_of<UserError>([&] {
               run_pipeline(graph, {{"shard"}, "", {}});
             }),
-            "there is no pass 'shard'. The passes are verify, differentiate, expand, fold, simplify, cse, "
+            "there is no pass 'shard'. The passes are verify, differentiate, expand, fold, "
+            "simplify, cse, "
             "dead");
 }
 
