@@ -29,10 +29,26 @@ int last_read(const loop::Let& let) {
   return let.column ? std::numeric_limits<int>::max() : moment(loop::Level::kRow, let.stage + 1);
 }
 
-int written(const loop::Kernel& kernel, const loop::KernelStore& store) {
+loop::Level level_of_store(const loop::Kernel& kernel, const loop::KernelStore& store) {
   const loop::Let& let = kernel.lets[at(store.let)];
   const loop::Level least = let.stage > 0 ? loop::Level::kRow : loop::Level::kCall;
-  return moment(std::max({let.level, level_of(kernel, store.offset), least}), let.stage);
+  return std::max({let.level, level_of(kernel, store.offset), least});
+}
+
+int written(const loop::Kernel& kernel, const loop::KernelStore& store) {
+  return moment(level_of_store(kernel, store), kernel.lets[at(store.let)].stage);
+}
+
+/// Whether an element is stored more than once, by several rows, inner indices or tasks: the second
+/// time would read what the first wrote.
+bool repeats(const loop::Kernel& kernel, const loop::KernelStore& store) {
+  const auto missed = [&](const loop::KernelIndex& x) {
+    return !x.extent.is(1) && !loop::mentions(store.offset, x.symbol);
+  };
+  const bool inner = level_of_store(kernel, store) == loop::Level::kInner;
+  const bool call = level_of_store(kernel, store) == loop::Level::kCall;
+  return std::any_of(kernel.rows.begin(), kernel.rows.end(), missed) ||
+         ((inner || call) && std::any_of(kernel.inner.begin(), kernel.inner.end(), missed));
 }
 
 /// Whether one step may write `v` where it reads `u`: every element of u is read where, and no
@@ -57,7 +73,7 @@ bool overwrites(const DraftStep& step, ir::ValueId u, ir::ValueId v) {
     }
     if (!store) return false;
     const loop::Let& made = kernel.lets[at(store->let)];
-    if (made.reduce != loop::Reduce::kNone) return false;
+    if (made.reduce != loop::Reduce::kNone || repeats(kernel, *store)) return false;
     for (const loop::Let& let : kernel.lets) {
       for (const loop::KernelOperand& o : let.operands) {
         if (o.kind != loop::KernelOperand::kLoad) continue;
