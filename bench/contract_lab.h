@@ -84,8 +84,10 @@ class Engine {
         packed_(contract_.packed_bytes() / 4 + 16),
         scratch_(contract_.scratch_bytes() / 4 + 16) {}
   const std::string& id() const { return contract_.id(); }
-  void pack(const float* b) const {
-    for (std::int64_t i = 0; i < contract_.pack_tasks(); ++i) contract_.pack(i, b, packed_.get());
+  void pack(const float* a, const float* b) const {
+    for (std::int64_t i = 0; i < contract_.pack_tasks(); ++i) {
+      contract_.pack(i, a, b, packed_.get(), scratch_.get());
+    }
   }
   void run(const float* a, const float* b, float* c) const {
     for (std::int64_t i = 0; i < contract_.tasks(); ++i) {

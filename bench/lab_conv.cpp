@@ -99,7 +99,7 @@ void engine_row(Table& table, const char* name, const cpu::Problem& p, const flo
                 const float* b, float* c, std::int64_t count) {
   const cpu::Variant v = cpu::variants(p, cpu::detect_isa()).front();
   const Engine engine(p, v);
-  table.time_only(std::string("  pack, ") + name, [&] { engine.pack(b); });
+  table.time_only(std::string("  pack, ") + name, [&] { engine.pack(a, b); });
   table.row(std::string(name) + " " + to_text(v), c, count, [&] { engine.run(a, b, c); });
 }
 

@@ -55,7 +55,7 @@ void lab(std::int64_t m, std::int64_t n, std::int64_t k) {
   for (const cpu::Variant& v : cpu::variants(p, cpu::detect_isa())) {
     if (!cpu::accepts(p, v)) continue;
     const Engine engine(p, v);
-    table.time_only("  pack, " + to_text(v), [&] { engine.pack(y); });
+    table.time_only("  pack, " + to_text(v), [&] { engine.pack(x, y); });
     table.row("engine " + to_text(v), z, m * n, [&] { engine.run(x, y, z); });
   }
 }

@@ -80,7 +80,8 @@ std::vector<Tensor> decompose_adam_update(DecomposeCtx& c) {
   const Tensor m = c.in(3) * a.beta1 + g * (1 - a.beta1);
   const Tensor v = c.in(4) * a.beta2 + g.square() * (1 - a.beta2);
   const Tensor rate = lr / bias_correction(a.beta1, step);
-  const Tensor spread = v.sqrt() / bias_correction(a.beta2, step).sqrt() + a.eps;
+  // One division per element; that of the correction is made once.
+  const Tensor spread = v.sqrt() * (1.0 / bias_correction(a.beta2, step).sqrt()) + a.eps;
   return {w - rate * (m / spread), m, v};
 }
 

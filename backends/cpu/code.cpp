@@ -341,20 +341,20 @@ class CpuCode : public Code {
     if (error) self->hand_error_.store(error, std::memory_order_relaxed);
   }
 
-  static void pack_part(const StepRun& s, const Tasks& tasks, std::int64_t task) noexcept {
+  void pack_part(const StepRun& s, const Tasks& tasks, std::int64_t task, int thread) noexcept {
     const std::size_t i = tasks.part_of(task);
     const PartRun& p = s.parts[i];
-    p.contract->pack(task - tasks.first[i], p.b, p.packed);
+    p.contract->pack(task - tasks.first[i], p.a, p.b, p.packed, scratch(thread));
   }
 
-  static void pack_task(void* context, std::int64_t task, int) noexcept {
-    const StepRun& s = *static_cast<CpuCode*>(context)->current_;
-    pack_part(s, s.pack, task);
+  static void pack_task(void* context, std::int64_t task, int thread) noexcept {
+    auto* self = static_cast<CpuCode*>(context);
+    self->pack_part(*self->current_, self->current_->pack, task, thread);
   }
 
-  static void pack_once_task(void* context, std::int64_t task, int) noexcept {
-    const StepRun& s = *static_cast<CpuCode*>(context)->current_;
-    pack_part(s, s.pack_once, task);
+  static void pack_once_task(void* context, std::int64_t task, int thread) noexcept {
+    auto* self = static_cast<CpuCode*>(context);
+    self->pack_part(*self->current_, self->current_->pack_once, task, thread);
   }
 
   static void finish_task(void* context, std::int64_t task, int) noexcept {

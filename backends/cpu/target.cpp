@@ -63,7 +63,7 @@ double trial(const cpu::Problem& problem, const cpu::Variant& variant) {
   for (int round = 0; round < 5; ++round) {
     const auto start = std::chrono::steady_clock::now();
     for (std::int64_t t = 0; t < contract.pack_tasks(); ++t)
-      contract.pack(t, b.data(), aligned(packed));
+      contract.pack(t, a.data(), b.data(), aligned(packed), aligned(scratch));
     // Some tasks stand for all: they are alike.
     const std::int64_t tasks = std::min<std::int64_t>(contract.tasks(), 8);
     for (std::int64_t t = 0; t < tasks; ++t) {
@@ -99,7 +99,8 @@ class CpuTarget : public Target {
   std::string_view name() const override { return "cpu"; }
   std::string identity() const override {
     if (identity_.empty()) {
-      identity_ = str("cpu ", cpu::name_of(isa_), ", ", codegen::compiler_identity());
+      identity_ = str("cpu ", cpu::name_of(isa_), cpu::has_winograd() ? ", " : " without winograd, ",
+                      codegen::compiler_identity());
     }
     return identity_;
   }

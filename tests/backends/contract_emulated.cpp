@@ -34,6 +34,9 @@ struct Wide {
   static Reg add(const Reg& a, const Reg& b) {
     return make([&](int i) { return a.lane[i] + b.lane[i]; });
   }
+  static Reg sub(const Reg& a, const Reg& b) {
+    return make([&](int i) { return a.lane[i] - b.lane[i]; });
+  }
   static void copy_few(const float* s, float* d, std::int64_t count) {
     __builtin_memcpy(d, s, static_cast<std::size_t>(count) * sizeof(float));
   }

@@ -124,7 +124,7 @@ void expect_emulated_right(const std::vector<Case>& cases, DType dtype, Isa isa,
         const Variant whole{isa, kernels.shapes[i].mr, kernels.shapes[i].nr, 512, 96, 256, swapped};
         for (const Variant& v : with_small_blocks({whole})) {
           SCOPED_TRACE(to_text(v));
-          expect_right(ref, Contract(Blocking(c.problem, v, kernels)), c.name);
+          expect_right(ref, Contract(make_blocked(Blocking(c.problem, v, kernels))), c.name);
           if (testing::Test::HasFatalFailure()) return;
         }
       }

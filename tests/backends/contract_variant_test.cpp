@@ -15,6 +15,9 @@ TEST(ContractVariant, TextRoundTrips) {
   const Variant v{Isa::kAvx512, 14, 32, 192, 98, 512, true};
   EXPECT_EQ(to_text(v), "avx512 14x32 kc192 mc98 nc512 swapped");
   EXPECT_EQ(variant_from_text(to_text(v)), v);
+  const Variant w{Isa::kAvx2, 6, 16, 64, 3, 32, true, true};
+  EXPECT_EQ(to_text(w), "avx2 6x16 kc64 mc3 nc32 swapped winograd");
+  EXPECT_EQ(variant_from_text(to_text(w)), w);
   for (const Variant& each : variants(matmul({.m = 40, .n = 50, .k = 60}), Isa::kAmx)) {
     EXPECT_EQ(variant_from_text(to_text(each)), each);
   }
@@ -110,7 +113,9 @@ TEST(ContractVariant, NonFiniteValuesPass) {
     if (!accepts(p, v)) continue;
     const Contract contract(p, v);
     Fenced packed(contract.packed_bytes(), true), scratch(contract.scratch_bytes(), true);
-    for (std::int64_t i = 0; i < contract.pack_tasks(); ++i) contract.pack(i, b, packed.data());
+    for (std::int64_t i = 0; i < contract.pack_tasks(); ++i) {
+      contract.pack(i, a, b, packed.data(), scratch.data());
+    }
     ASSERT_EQ(contract.tasks(), 1);
     contract.run(0, a, b, packed.data(), c, nullptr, nullptr, scratch.data());
     EXPECT_EQ(c[0], inf);

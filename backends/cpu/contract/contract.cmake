@@ -9,8 +9,12 @@ plait_room(cpu_contract
     contract/isa.cpp
     contract/kernels_portable.cpp
     contract/pack.cpp
+    contract/stencil.cpp
     contract/variant.cpp
     contract/walk.cpp
+    contract/winograd.cpp
+    contract/winograd_forward.cpp
+    contract/winograd_weights.cpp
   DEPENDS base
 )
 set_source_files_properties(contract/kernels_portable.cpp PROPERTIES COMPILE_OPTIONS "-O3")

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "backends/cpu/contract/blocking.h"
+#include "backends/cpu/contract/winograd.h"
+#include "backends/cpu/contract/work.h"
 
 namespace plait::cpu {
 namespace {
@@ -84,7 +86,22 @@ void multiply(const Task& task, BlockArgs args) {
   }
 }
 
-void run_tile(Task& task, const TilePlace& t) {
+/// What comes behind block `k_block` of a tile: its next block, or the first of the `next` tile.
+Ahead ahead_of(const Task& task, const TilePlace& t, std::int64_t k_block, const TilePlace& next) {
+  const Blocking& b = task.b;
+  const bool last = k_block + 1 == b.k_blocks;
+  if (!b.in_place || b.k_step != 1 || (last && next.row0 == t.row0 && next.batch == t.batch))
+    return {};
+  const TilePlace& place = last ? next : t;
+  const std::int64_t block = last ? 0 : k_block + 1;
+  const std::int64_t bytes = static_cast<std::int64_t>(size_of(b.dtype));
+  const std::int64_t at = b.left.origin.offset + b.left.batch.offset(place.batch) +
+                          place.row0 * b.row_step + block * b.kc;
+  return {task.left + at * bytes, place.rows, b.row_step * bytes,
+          (b.k_size(block) * bytes + 63) / 64};
+}
+
+void run_tile(Task& task, const TilePlace& t, const TilePlace& next) {
   const Blocking& b = task.b;
   const bool direct = b.direct && task.sink == nullptr;
   BlockArgs args{};
@@ -101,6 +118,7 @@ void run_tile(Task& task, const TilePlace& t) {
   for (std::int64_t block = 0; block < b.k_blocks; ++block) {
     args.k = b.k_padded(block);
     args.add = block > 0;
+    args.next = ahead_of(task, t, block, next);
     set_left(task, t, block, args);
     set_right(task, t, block, args);
     multiply(task, args);
@@ -113,83 +131,120 @@ void run_tile(Task& task, const TilePlace& t) {
               task.context, task.turned_sink);
 }
 
+class Blocked : public Work {
+ public:
+  explicit Blocked(const Blocking& blocking) : b_(blocking) {
+    id = b_.id;
+    variant = b_.variant;
+    scratch_bytes = b_.scratch_bytes;
+    packed_bytes = b_.ahead ? b_.packed_matrices * b_.parts * b_.packed_part_bytes() : 0;
+    pack_tasks = b_.pack_tasks;
+    tasks = b_.tasks;
+  }
+
+  void pack(std::int64_t task, const Operands& o) const override {
+    const std::int64_t nr = b_.shape->nr, panels = b_.packed_cols / nr;
+    const std::int64_t first = task * b_.panels_per_task;
+    const std::int64_t last = std::min(first + b_.panels_per_task, panels * b_.packed_matrices);
+    for (std::int64_t p = first; p < last;) {
+      const std::int64_t matrix = p / panels, panel = p % panels;
+      const std::int64_t count = std::min(last - p, panels - panel);
+      const Point origin{b_.right.origin.offset + b_.packed_source.offset(matrix), 0, 0};
+      for (int i = 0; i < b_.parts; ++i) {
+        std::byte* dest =
+            static_cast<std::byte*>(o.packed) + (matrix * b_.parts + i) * b_.packed_part_bytes();
+        for (std::int64_t block = 0; block < b_.k_blocks; ++block) {
+          const std::int64_t step = b_.k_padded(block) * nr;
+          const std::int64_t at = block * b_.kc * b_.packed_cols + panel * step;
+          pack_right(b_, i, o.b, origin, panel * nr, std::min(count * nr, b_.cols - panel * nr),
+                     block, dest + at * b_.element_bytes, step);
+        }
+      }
+      p += count;
+    }
+  }
+
+  void run(std::int64_t index, const Operands& o) const override {
+    check(!o.turned || variant.swapped, "a turned sink wants a swapped variant");
+    const void* left = variant.swapped ? o.b : o.a;
+    const void* right = variant.swapped ? o.a : o.b;
+    Task task{b_,
+              static_cast<const std::byte*>(left),
+              static_cast<const std::byte*>(right),
+              static_cast<const std::byte*>(o.packed),
+              o.c,
+              o.sink,
+              o.context,
+              static_cast<std::byte*>(o.scratch),
+              o.turned};
+    b_.kernels->begin();
+    const std::int64_t first = index * b_.tiles_per_task;
+    const std::int64_t last = std::min(first + b_.tiles_per_task, b_.tiles);
+    TilePlace place = tile_at(first);
+    for (std::int64_t i = first; i < last; ++i) {
+      const TilePlace next = i + 1 < last ? tile_at(i + 1) : place;
+      run_tile(task, place, next);
+      place = next;
+    }
+    b_.kernels->end();
+  }
+
+ private:
+  /// What was copied inside a task stays while the other side moves.
+  TilePlace tile_at(std::int64_t i) const {
+    const std::int64_t inner = b_.ahead ? b_.col_tiles : b_.row_tiles;
+    const std::int64_t outer = b_.ahead ? b_.row_tiles : b_.col_tiles;
+    const std::int64_t x = i % inner, y = i / inner % outer;
+    const std::int64_t row0 = (b_.ahead ? y : x) * b_.mc, col0 = (b_.ahead ? x : y) * b_.nc;
+    return {i / (inner * outer), row0, std::min(b_.mc, b_.rows - row0), col0,
+            std::min(b_.nc, b_.cols - col0)};
+  }
+
+  Blocking b_;
+};
+
 }  // namespace
+
+std::unique_ptr<const Work> make_blocked(const Blocking& blocking) {
+  return std::make_unique<Blocked>(blocking);
+}
 
 Contract::Contract(const Problem& problem, const Variant& variant) {
   const Decision decision = accepts(problem, variant);
   check(decision.yes, "contraction cannot use ", to_text(variant), ": ", decision.why);
-  blocking_ = std::make_unique<const Blocking>(problem, variant, kernels_of(variant.isa));
+  const Kernels& kernels = kernels_of(variant.isa);
+  work_ = variant.winograd ? make_winograd(problem, variant, kernels)
+                           : make_blocked(Blocking(problem, variant, kernels));
 }
 
-Contract::Contract(const Blocking& blocking)
-    : blocking_(std::make_unique<const Blocking>(blocking)) {}
+Contract::Contract(std::unique_ptr<const Work> work) : work_(std::move(work)) {}
 
 Contract::~Contract() = default;
 Contract::Contract(Contract&&) noexcept = default;
 Contract& Contract::operator=(Contract&&) noexcept = default;
 
-const std::string& Contract::id() const { return blocking_->id; }
-const Variant& Contract::variant() const { return blocking_->variant; }
-std::int64_t Contract::scratch_bytes() const { return blocking_->scratch_bytes; }
-std::int64_t Contract::pack_tasks() const { return blocking_->pack_tasks; }
-std::int64_t Contract::tasks() const { return blocking_->tasks; }
+const std::string& Contract::id() const { return work_->id; }
+const Variant& Contract::variant() const { return work_->variant; }
+std::int64_t Contract::scratch_bytes() const { return work_->scratch_bytes; }
+std::int64_t Contract::packed_bytes() const { return work_->packed_bytes; }
+std::int64_t Contract::pack_tasks() const { return work_->pack_tasks; }
+std::int64_t Contract::tasks() const { return work_->tasks; }
 
-std::int64_t Contract::packed_bytes() const {
-  const Blocking& b = *blocking_;
-  return b.ahead ? b.packed_matrices * b.parts * b.packed_part_bytes() : 0;
+void Contract::pack(std::int64_t task, const void* a, const void* b, void* packed,
+                    void* scratch) const {
+  work_->pack(task, {.a = a, .b = b, .packed = packed, .scratch = scratch});
 }
 
-void Contract::pack(std::int64_t task, const void* source, void* packed) const {
-  const Blocking& b = *blocking_;
-  const std::int64_t nr = b.shape->nr, panels = b.packed_cols / nr;
-  const std::int64_t first = task * b.panels_per_task;
-  const std::int64_t last = std::min(first + b.panels_per_task, panels * b.packed_matrices);
-  for (std::int64_t p = first; p < last;) {
-    const std::int64_t matrix = p / panels, panel = p % panels;
-    const std::int64_t count = std::min(last - p, panels - panel);
-    const Point origin{b.right.origin.offset + b.packed_source.offset(matrix), 0, 0};
-    for (int i = 0; i < b.parts; ++i) {
-      std::byte* dest =
-          static_cast<std::byte*>(packed) + (matrix * b.parts + i) * b.packed_part_bytes();
-      for (std::int64_t block = 0; block < b.k_blocks; ++block) {
-        const std::int64_t step = b.k_padded(block) * nr;
-        const std::int64_t at = block * b.kc * b.packed_cols + panel * step;
-        pack_right(b, i, source, origin, panel * nr, std::min(count * nr, b.cols - panel * nr),
-                   block, dest + at * b.element_bytes, step);
-      }
-    }
-    p += count;
-  }
-}
-
-void Contract::run(std::int64_t index, const void* a, const void* b_data, const void* packed,
-                   void* c, TileSink sink, const void* context, void* scratch, bool turned) const {
-  const Blocking& b = *blocking_;
-  check(!turned || b.variant.swapped, "a turned sink wants a swapped variant");
-  const void* left = b.variant.swapped ? b_data : a;
-  const void* right = b.variant.swapped ? a : b_data;
-  Task task{b,
-            static_cast<const std::byte*>(left),
-            static_cast<const std::byte*>(right),
-            static_cast<const std::byte*>(packed),
-            c,
-            sink,
-            context,
-            static_cast<std::byte*>(scratch),
-            turned};
-  b.kernels->begin();
-  const std::int64_t first = index * b.tiles_per_task;
-  const std::int64_t last = std::min(first + b.tiles_per_task, b.tiles);
-  for (std::int64_t i = first; i < last; ++i) {
-    // What was copied inside the task stays while the other side moves.
-    const std::int64_t inner = b.ahead ? b.col_tiles : b.row_tiles;
-    const std::int64_t outer = b.ahead ? b.row_tiles : b.col_tiles;
-    const std::int64_t x = i % inner, y = i / inner % outer;
-    const std::int64_t row0 = (b.ahead ? y : x) * b.mc, col0 = (b.ahead ? x : y) * b.nc;
-    run_tile(task, {i / (inner * outer), row0, std::min(b.mc, b.rows - row0), col0,
-                    std::min(b.nc, b.cols - col0)});
-  }
-  b.kernels->end();
+void Contract::run(std::int64_t task, const void* a, const void* b, const void* packed, void* c,
+                   TileSink sink, const void* context, void* scratch, bool turned) const {
+  work_->run(task, {.a = a,
+                    .b = b,
+                    .packed = const_cast<void*>(packed),
+                    .scratch = scratch,
+                    .c = c,
+                    .sink = sink,
+                    .context = context,
+                    .turned = turned});
 }
 
 }  // namespace plait::cpu

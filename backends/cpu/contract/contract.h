@@ -21,6 +21,9 @@ enum class Isa { kPortable, kAvx2, kAvx512, kAmx };
 Isa detect_isa();
 std::string_view name_of(Isa isa);
 
+/// PLAIT_CPU_WINOGRAD=0 turns off convolutions with fewer products than their definition has.
+bool has_winograd();
+
 /// A way to compute a Problem: what can be measured, and stored as text.
 struct Variant {
   Isa isa = Isa::kPortable;
@@ -28,6 +31,7 @@ struct Variant {
   std::int64_t kc = 0;          // summed in registers before it goes to the tile
   std::int64_t mc = 0, nc = 0;  // the tile a task finishes at a time, in cache
   bool swapped = false;         // n are the rows and m the columns
+  bool winograd = false;        // 3x3 convolutions with fewer products: see winograd.h
   bool operator==(const Variant&) const = default;
 };
 
@@ -46,13 +50,14 @@ using TileSink = void (*)(const void* context, std::int64_t batch, std::int64_t 
                           std::int64_t n0, std::int64_t n1, const float* tile, std::int64_t ld);
 
 struct Blocking;  // blocking.h
+class Work;       // work.h
 
 /// A Problem with its blocking decided. Immutable after construction; pack and run allocate
 /// nothing and may be called from any thread, each with its own scratch.
 class Contract {
  public:
   Contract(const Problem& problem, const Variant& variant);
-  explicit Contract(const Blocking& blocking);
+  explicit Contract(std::unique_ptr<const Work> work);
   ~Contract();
   Contract(Contract&&) noexcept;
   Contract& operator=(Contract&&) noexcept;
@@ -62,11 +67,12 @@ class Contract {
   const Variant& variant() const;
 
   std::int64_t scratch_bytes() const;  // per thread, 64-byte aligned
-  std::int64_t packed_bytes() const;   // B in the kernel's order, 64-byte aligned; 0: not needed
+  std::int64_t packed_bytes() const;   // what pack makes, 64-byte aligned; 0: nothing
 
-  /// All pack tasks come before any run task; they may be skipped while B does not change.
+  /// All pack tasks come before any run task. They put B into the kernel's order and may be skipped
+  /// while B does not change, unless they read A too (Winograd's weight gradients).
   std::int64_t pack_tasks() const;
-  void pack(std::int64_t task, const void* b, void* packed) const;
+  void pack(std::int64_t task, const void* a, const void* b, void* packed, void* scratch) const;
 
   /// Without a sink the task rounds its part and stores it into c. A `turned` sink gets its tile
   /// with n as the rows and m as the columns; only a Variant that is swapped serves one.
@@ -75,7 +81,7 @@ class Contract {
            TileSink sink, const void* context, void* scratch, bool turned = false) const;
 
  private:
-  std::unique_ptr<const Blocking> blocking_;
+  std::unique_ptr<const Work> work_;
 };
 
 }  // namespace plait::cpu

@@ -43,6 +43,12 @@ struct GatherArgs {
 enum class Convert { kF32, kBf16ToF32, kF16ToF32, kBf16, kF16High, kF16Low };
 inline constexpr int kConverts = 6;
 
+/// Rows of memory that are read next, each of some lines of 64 bytes; no rows: nothing is known.
+struct Ahead {
+  const void* at;
+  std::int64_t rows, row_bytes, lines;
+};
+
 /// c[rows, cols] (+)= a[rows, k] * b[cols, k], where b lies in panels: [cols / nr][k][nr], or in
 /// pairs [cols / nr][k / 2][nr][2] of 16-bit elements, and the last panel is filled with zeros.
 struct BlockArgs {
@@ -55,6 +61,7 @@ struct BlockArgs {
   std::int64_t ldc;
   bool add;
   bool padded;  // c may be written up to the end of the last panel
+  Ahead next;
 };
 
 struct TileShape {
@@ -65,6 +72,34 @@ struct TileShape {
 /// Rounds one row of a finished tile to the dtype: dest[i * step] = tile[i].
 using StoreRow = void (*)(const float* tile, std::int64_t count, void* dest, std::int64_t step);
 using Gather = void (*)(const GatherArgs&);
+
+/// Winograd's transforms: pixels (or taps) by their addresses, numbers to dest, a plane apart.
+struct PixelArgs {
+  const float* pixels[36];
+  std::int64_t channels;  // a multiple of the lanes
+  float* dest;
+  std::int64_t plane;
+  std::int64_t panel, panel_step;  // of the channels in dest, for a row of a weight gradient
+};
+
+/// The way back: `rows` x `wide` of the results, each of `cols` numbers.
+struct ResultArgs {
+  const float* sums;
+  std::int64_t plane, cols;
+  float* dest;
+  std::int64_t row_step, step;
+  std::int64_t rows, wide;
+};
+
+struct WinogradKernels {
+  int lanes;
+  void (*pixels)(const PixelArgs&);
+  void (*taps)(const PixelArgs&);
+  void (*results)(const ResultArgs&);
+  void (*pixel_row[6])(const PixelArgs&);
+  void (*tap_row[6])(const PixelArgs&);
+  void (*weight_results)(const ResultArgs&);
+};
 
 struct Kernels {
   const TileShape* shapes;
@@ -83,6 +118,7 @@ struct Kernels {
   void (*weave16)(const void* source, std::int64_t k, std::int64_t nr, void* dest);
   void (*begin)();  // round every task
   void (*end)();
+  const WinogradKernels* winograd;  // null: it has none
 };
 
 inline constexpr std::int64_t kPairDepth = 32;

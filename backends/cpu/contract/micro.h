@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "backends/cpu/contract/ahead.h"
 #include "backends/cpu/contract/kernels.h"
 
 namespace plait::cpu {
@@ -106,11 +107,13 @@ void block(const BlockArgs& args) {
   const std::int64_t parts = (args.rows + MR - 1) / MR;
   const std::int64_t panels = (args.cols + kNr - 1) / kNr;
   const bool rows_outside = panels <= 2;
+  AheadWalk ahead(args.next, parts * panels);
   for (std::int64_t i = 0; i < parts * panels; ++i) {
     const std::int64_t part = rows_outside ? i / panels : i % parts;
     const std::int64_t panel = rows_outside ? i % panels : i / parts;
     const std::int64_t row = part * args.rows / parts;
     const int height = static_cast<int>((part + 1) * args.rows / parts - row);
+    ahead.some();
     tile<V, MR, NV>(args, row, height, panel * kNr);
   }
 }

@@ -2,6 +2,7 @@
 // An f16 operand is split into two bf16 whose sum it is; the engine multiplies every pair of parts.
 #pragma once
 
+#include "backends/cpu/contract/ahead.h"
 #include "backends/cpu/contract/gather.h"
 #include "backends/cpu/contract/reorder.h"
 #include "backends/cpu/contract/tiles.h"
@@ -53,6 +54,7 @@ template <class Tiles>
 void tile_block(const BlockArgs& args) {
   constexpr std::int64_t kHalf = 16, kFull = 32;
   int configured = 0;
+  AheadWalk ahead(args.next, ((args.rows + kFull - 1) / kFull) * ((args.cols + kFull - 1) / kFull));
   for (std::int64_t row = 0; row < args.rows; row += kFull) {
     const std::int64_t left = args.rows - row;
     const int height = static_cast<int>(left < kFull ? left : kFull);
@@ -63,6 +65,7 @@ void tile_block(const BlockArgs& args) {
     const std::uint16_t* a = static_cast<const std::uint16_t*>(args.a) + row * args.row_step;
     const std::uint16_t* b = static_cast<const std::uint16_t*>(args.b);
     for (std::int64_t col = 0; col < args.cols; col += kFull, b += args.panel_step) {
+      ahead.some();
       float* c = args.c + row * args.ldc + col;
       const bool right = args.cols - col > kHalf, lower = height > kHalf;
       if (right && lower) {
@@ -94,7 +97,8 @@ constexpr Kernels tile_kernels(const TileShape* shapes, int count) {
           .transpose16 = &transpose16,
           .weave16 = &weave16,
           .begin = &begin_tiles,
-          .end = &Tiles::release};
+          .end = &Tiles::release,
+          .winograd = nullptr};
 }
 
 }  // namespace

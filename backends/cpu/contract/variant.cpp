@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "backends/cpu/contract/blocking.h"
+#include "backends/cpu/contract/winograd.h"
 
 namespace plait::cpu {
 namespace {
@@ -77,7 +78,7 @@ double cycles(const Blocking& b, const Sizes& s, bool b_constant) {
                static_cast<double>(round_up(s.depth, kPairDepth)) / 400 * b.parts * b.parts;
   }
   const bool scattered = b.in_place && b.k_step != 1 && b.depth > 1;  // a line per step of k
-  if (scattered) products *= 1.15;
+  if (scattered || v.swapped) products *= 1.15;  // swapped: tiles are turned, panels packed inside
   const double row_tiles = static_cast<double>(b.row_tiles);
   const double col_tiles = static_cast<double>(b.col_tiles);
   const double left_stream = stream_cycles(rows * depth) * (scattered ? 2 : 1);
@@ -86,7 +87,7 @@ double cycles(const Blocking& b, const Sizes& s, bool b_constant) {
                       (left_stream + (b.in_place ? 0 : gather_cycles(b.left, !b.left.along_k, 0)));
   double right = cols * depth * gather_cycles(b.right, b.right.along_k, v.nr);
   if (b.ahead) {
-    right *= b_constant ? 0 : 2.0 * static_cast<double>(b.packed_matrices) / std::max(batch, 1.0);
+    right *= b_constant ? 0 : static_cast<double>(b.packed_matrices) / std::max(batch, 1.0);
   } else {
     right *= row_tiles;
   }
@@ -99,18 +100,17 @@ double cycles(const Blocking& b, const Sizes& s, bool b_constant) {
 }
 
 /// The time of 2 threads (twice) and of 8, each measured by what the work could fill.
-double score(const Blocking& b, const Sizes& s, bool b_constant) {
-  const double all = cycles(b, s, b_constant);
+double score(double cycles, std::int64_t tasks, Isa isa, DType dtype, const Sizes& s) {
   const double work = 2.0 * static_cast<double>(s.batch) * static_cast<double>(s.rows) *
                       static_cast<double>(s.cols) * static_cast<double>(s.depth);
   double sum = 0;
   for (const std::int64_t threads : {2, 2, 8}) {
-    const double useful = std::clamp(work / static_cast<double>(least_work(b.variant.isa, b.dtype)),
-                                     1.0, static_cast<double>(threads));
-    const std::int64_t tasks = std::max<std::int64_t>(b.tasks, 1);
+    const double useful = std::clamp(work / static_cast<double>(least_work(isa, dtype)), 1.0,
+                                     static_cast<double>(threads));
+    tasks = std::max<std::int64_t>(tasks, 1);
     sum += static_cast<double>(ceil_div(tasks, threads)) / static_cast<double>(tasks) * useful;
   }
-  return all * sum;
+  return cycles * sum;
 }
 
 struct Ranked {
@@ -140,7 +140,8 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
       b.cut(v.mc, v.nc);
       const bool smallest = best.variant.mc == 0;
       if (!smallest && b.scratch_bytes > cache_bytes(isa)) continue;
-      const double found = score(b, s, b_constant) * (first_shape ? 1 : 1.03);
+      const double found =
+          score(cycles(b, s, b_constant), b.tasks, isa, p.dtype, s) * (first_shape ? 1 : 1.03);
       if (smallest || found < best.score) best = {v, found, accepts(p, v).yes};
     }
   }
@@ -160,6 +161,10 @@ Decision accepts(const Problem& problem, const Variant& variant) {
     return Decision::forbid(str("this machine offers ", name_of(detect_isa())));
   }
   const Kernels& kernels = kernels_of(variant.isa);
+  if (variant.winograd) {
+    const Decision winograd = accepts_winograd(problem, variant, kernels);
+    if (!winograd) return winograd;
+  }
   for (int i = 0; i < kernels.shape_count; ++i) {
     if (kernels.shapes[i].mr != variant.mr || kernels.shapes[i].nr != variant.nr) continue;
     if (variant.kc >= 1 && variant.mc >= 1 && variant.nc >= 1) return Decision::allow();
@@ -176,6 +181,12 @@ std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant)
     for (int i = 0; i < kernels.shape_count; ++i) {
       for (const bool swapped : {false, true}) {
         all.push_back(best_blocks(problem, isa, kernels.shapes[i], swapped, b_constant));
+        WinogradGuess guess;
+        if (guess_winograd(problem, isa, kernels, i, swapped, b_constant, guess)) {
+          const Sizes sizes = sizes_of(problem, swapped);
+          all.push_back({guess.variant, score(guess.cycles, guess.tasks, isa, problem.dtype, sizes),
+                         accepts(problem, guess.variant).yes});
+        }
       }
     }
   }
@@ -190,7 +201,7 @@ std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant)
 
 std::string to_text(const Variant& v) {
   return str(name_of(v.isa), " ", v.mr, "x", v.nr, " kc", v.kc, " mc", v.mc, " nc", v.nc,
-             v.swapped ? " swapped" : "");
+             v.swapped ? " swapped" : "", v.winograd ? " winograd" : "");
 }
 
 namespace {
@@ -216,8 +227,14 @@ Variant variant_from_text(std::string_view text) {
     Variant v{.isa = isa};
     const bool whole = take(rest, " ", v.mr) && take(rest, "x", v.nr) && take(rest, " kc", v.kc) &&
                        take(rest, " mc", v.mc) && take(rest, " nc", v.nc);
-    v.swapped = rest == " swapped";
-    if (whole && (rest.empty() || v.swapped)) return v;
+    const auto take_word = [&](std::string_view word) {
+      if (!rest.starts_with(word)) return false;
+      rest.remove_prefix(word.size());
+      return true;
+    };
+    v.swapped = take_word(" swapped");
+    v.winograd = take_word(" winograd");
+    if (whole && rest.empty()) return v;
   }
   fail("not a contraction variant: \"", text, "\"; expected e.g. \"avx2 6x16 kc256 mc96 nc512\"");
 }

@@ -17,6 +17,7 @@ struct Vec {
   static Reg broadcast(const float* p) { return _mm512_set1_ps(*p); }
   static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
   static Reg add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
+  static Reg sub(Reg a, Reg b) { return _mm512_sub_ps(a, b); }
   /// Fewer than kLanes; a masked lane touches no memory.
   static void copy_few(const float* s, float* d, std::int64_t count) {
     const __mmask16 mask = static_cast<__mmask16>((1u << count) - 1);

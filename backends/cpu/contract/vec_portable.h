@@ -19,6 +19,7 @@ struct Vec {
   static Reg broadcast(const float* p) { return Reg{*p, *p, *p, *p}; }
   static Reg fma(Reg a, Reg b, Reg c) { return a * b + c; }
   static Reg add(Reg a, Reg b) { return a + b; }
+  static Reg sub(Reg a, Reg b) { return a - b; }
   static void copy_few(const float* s, float* d, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) d[i] = s[i];
   }

@@ -4,6 +4,7 @@
 #include "backends/cpu/contract/gather.h"
 #include "backends/cpu/contract/micro.h"
 #include "backends/cpu/contract/reorder.h"
+#include "backends/cpu/contract/winograd_kernels.h"
 
 namespace plait::cpu {
 namespace {
@@ -14,6 +15,9 @@ template <class V, int MR, int NV>
 constexpr TileShape shape_of() {
   return {MR, NV * V::kLanes, &block<V, MR, NV>};
 }
+
+template <class V>
+inline constexpr WinogradKernels kWinograd = winograd_kernels<V>();
 
 template <class V>
 constexpr Kernels vector_kernels(const TileShape* shapes, int count) {
@@ -29,7 +33,8 @@ constexpr Kernels vector_kernels(const TileShape* shapes, int count) {
           .transpose16 = &transpose16,
           .weave16 = nullptr,
           .begin = &nothing,
-          .end = &nothing};
+          .end = &nothing,
+          .winograd = &kWinograd<V>};
 }
 
 }  // namespace
