@@ -47,12 +47,21 @@ struct WidenF16 : OneByOne<WidenF16<V>> {
   static float one(Source s) { return V::widen_f16_one(s); }
 };
 
-struct CopyBf16 : OneByOne<CopyBf16> {
+struct CopyBf16 {
   using Source = std::uint16_t;
   using Dest = std::uint16_t;
-  static constexpr int kStep = 8;
-  static void many(const Source* s, Dest* d) { __builtin_memcpy(d, s, 16); }
+  static constexpr int kStep = 32, kSmall = 8;
+  static void many(const Source* s, Dest* d) { __builtin_memcpy(d, s, 64); }
   static Dest one(Source s) { return s; }
+  /// Runs of an image with few channels are shorter than a line.
+  static void few(const Source* s, Dest* d, std::int64_t count) {
+    if (count < kSmall) {
+      for (std::int64_t i = 0; i < count; ++i) d[i] = s[i];
+      return;
+    }
+    for (std::int64_t i = 0; i + kSmall < count; i += kSmall) __builtin_memcpy(d + i, s + i, 16);
+    __builtin_memcpy(d + count - kSmall, s + count - kSmall, 16);
+  }
 };
 
 /// An f16's first eight significant bits as a bf16, or the rest, which a bf16 holds exactly.

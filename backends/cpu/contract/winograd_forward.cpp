@@ -178,8 +178,9 @@ class Forward : public Work {
   std::int64_t depth_ = 0, cols_ = 0, all_cols_ = 0, kc_ = 0, nc_ = 0;
   std::int64_t tile_rows_ = 0, tile_cols_ = 0, units_ = 0, units_per_task_ = 0, col_blocks_ = 0;
   std::int64_t panels_per_task_ = 1;
-  std::int64_t ld_ = 0, plane_ = 0, packed_plane_ = 0, sum_ld_ = 0, sum_plane_ = 0, tile_ld_ = 0;  // floats
-  std::int64_t sums_at_ = 0, tile_at_ = 0, zeros_at_ = 0;                       // bytes
+  std::int64_t ld_ = 0, plane_ = 0, packed_plane_ = 0, sum_ld_ = 0, sum_plane_ = 0,
+               tile_ld_ = 0;                               // floats
+  std::int64_t sums_at_ = 0, tile_at_ = 0, zeros_at_ = 0;  // bytes
 };
 
 }  // namespace
