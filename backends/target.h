@@ -68,7 +68,7 @@ struct Choice {
   std::int64_t thread_bytes = 0;      // workspace per thread
   std::int64_t persistent_bytes = 0;  // packed weights, for as long as the program lives
   bool generated = false;             // as loops
-  bool swapped = false;               // makes its tiles with n as the rows: see Part::turned
+  bool turned = false;                // an epilogue had better run along m: see Part::turned
 };
 
 /// Printed code of one kernel, with the call that runs it.

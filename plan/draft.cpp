@@ -163,7 +163,7 @@ class Drafting {
                                                     options_.measure);
       const bool generated = draft_.whole || choice.generated;
       std::optional<Lowered> low;
-      if (!bare && choice.swapped) {  // its tiles lie that way: along the result's own memory
+      if (!bare && choice.turned) {  // along the result's own memory
         low = lower_epilogue(s_, g, part, true);
         p.turned = low->kernel.inner.size() == 1;
       }

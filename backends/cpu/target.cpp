@@ -99,8 +99,9 @@ class CpuTarget : public Target {
   std::string_view name() const override { return "cpu"; }
   std::string identity() const override {
     if (identity_.empty()) {
-      identity_ = str("cpu ", cpu::name_of(isa_), cpu::has_winograd() ? ", " : " without winograd, ",
-                      codegen::compiler_identity());
+      identity_ =
+          str("cpu ", cpu::name_of(isa_), cpu::has_winograd() ? ", " : " without winograd, ",
+              codegen::compiler_identity());
     }
     return identity_;
   }
@@ -144,20 +145,13 @@ class CpuTarget : public Target {
       }
     }
     if (accepted.empty()) return as_loops("no variant accepts it: " + join(notes, "; "));
-    // An epilogue runs along the result's memory: where that is m, n had better be the rows.
-    const bool along_m = !problem.m.empty() && problem.m.back().c == 1 && !problem.n.empty() &&
-                         problem.n.back().c != 1;
-    if (along_m) {
-      std::stable_partition(accepted.begin(), accepted.end(),
-                            [](const cpu::Variant& v) { return v.swapped; });
-    }
     std::size_t best = 0;
     std::string times;
     if (measure && accepted.size() > 1) best = fastest(problem, accepted, times);
     const cpu::Contract contract(problem, accepted[best]);
     out.kernel = contract.id();
     out.variant = to_text(accepted[best]);
-    out.swapped = accepted[best].swapped;
+    out.turned = cpu::lies_along_m(problem);
     out.thread_bytes = contract.scratch_bytes();
     (b_constant ? out.persistent_bytes : out.shared_bytes) =
         (contract.packed_bytes() + 63) / 64 * 64;

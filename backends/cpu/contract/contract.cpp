@@ -86,19 +86,32 @@ void multiply(const Task& task, BlockArgs args) {
   }
 }
 
-/// What comes behind block `k_block` of a tile: its next block, or the first of the `next` tile.
-Ahead ahead_of(const Task& task, const TilePlace& t, std::int64_t k_block, const TilePlace& next) {
+/// The rows of the left operand that a block reads, where they lie one after the other.
+Ahead rows_of(const Task& task, const TilePlace& t, std::int64_t k_block) {
   const Blocking& b = task.b;
-  const bool last = k_block + 1 == b.k_blocks;
-  if (!b.in_place || b.k_step != 1 || (last && next.row0 == t.row0 && next.batch == t.batch))
-    return {};
-  const TilePlace& place = last ? next : t;
-  const std::int64_t block = last ? 0 : k_block + 1;
+  if (!b.in_place || b.k_step != 1) return {};
   const std::int64_t bytes = static_cast<std::int64_t>(size_of(b.dtype));
-  const std::int64_t at = b.left.origin.offset + b.left.batch.offset(place.batch) +
-                          place.row0 * b.row_step + block * b.kc;
-  return {task.left + at * bytes, place.rows, b.row_step * bytes,
-          (b.k_size(block) * bytes + 63) / 64};
+  const std::int64_t at =
+      b.left.origin.offset + b.left.batch.offset(t.batch) + t.row0 * b.row_step + k_block * b.kc;
+  return {task.left + at * bytes, t.rows, b.row_step * bytes,
+          (b.k_size(k_block) * bytes + 63) / 64};
+}
+
+/// What comes behind a block of a tile: its next block, or the first of the `next` tile.
+Ahead ahead_of(const Task& task, const TilePlace& t, std::int64_t k_block, const TilePlace& next) {
+  if (k_block + 1 < task.b.k_blocks) return rows_of(task, t, k_block + 1);
+  if (next.row0 == t.row0 && next.batch == t.batch) return {};
+  return rows_of(task, next, 0);
+}
+
+/// The first block of a task has nobody to ask for it: all at once, up to what a cache takes.
+void ask_for(const Ahead& rows) {
+  constexpr std::int64_t kMost = 1024;
+  const char* row = static_cast<const char*>(rows.at);
+  for (std::int64_t i = 0; i < rows.rows && i * rows.lines < kMost; ++i, row += rows.row_bytes) {
+    for (std::int64_t line = 0; line < rows.lines; ++line)
+      __builtin_prefetch(row + line * 64, 0, 2);
+  }
 }
 
 void run_tile(Task& task, const TilePlace& t, const TilePlace& next) {
@@ -165,7 +178,7 @@ class Blocked : public Work {
   }
 
   void run(std::int64_t index, const Operands& o) const override {
-    check(!o.turned || variant.swapped, "a turned sink wants a swapped variant");
+    check(!o.turned || variant.swapped || b_.store_turned, "a turned sink, and C lies along n");
     const void* left = variant.swapped ? o.b : o.a;
     const void* right = variant.swapped ? o.a : o.b;
     Task task{b_,
@@ -181,6 +194,7 @@ class Blocked : public Work {
     const std::int64_t first = index * b_.tiles_per_task;
     const std::int64_t last = std::min(first + b_.tiles_per_task, b_.tiles);
     TilePlace place = tile_at(first);
+    ask_for(rows_of(task, place, 0));
     for (std::int64_t i = first; i < last; ++i) {
       const TilePlace next = i + 1 < last ? tile_at(i + 1) : place;
       run_tile(task, place, next);

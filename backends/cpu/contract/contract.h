@@ -49,6 +49,9 @@ Variant variant_from_text(std::string_view text);  // UserError when it is not o
 using TileSink = void (*)(const void* context, std::int64_t batch, std::int64_t m0, std::int64_t m1,
                           std::int64_t n0, std::int64_t n1, const float* tile, std::int64_t ld);
 
+/// Neighbours along m are neighbours in C, those along n are not.
+bool lies_along_m(const Problem& problem);
+
 struct Blocking;  // blocking.h
 class Work;       // work.h
 
@@ -75,7 +78,8 @@ class Contract {
   void pack(std::int64_t task, const void* a, const void* b, void* packed, void* scratch) const;
 
   /// Without a sink the task rounds its part and stores it into c. A `turned` sink gets its tile
-  /// with n as the rows and m as the columns; only a Variant that is swapped serves one.
+  /// with n as the rows and m as the columns, and its ranges in that order; only where the result
+  /// lies along m, or with a Variant that is swapped.
   std::int64_t tasks() const;
   void run(std::int64_t task, const void* a, const void* b, const void* packed, void* c,
            TileSink sink, const void* context, void* scratch, bool turned = false) const;

@@ -38,7 +38,7 @@ void store(const Blocking& b, const Walk& c_rows, const Walk& c_cols, std::int64
 
 void finish_tile(const Blocking& b, const TilePlace& t, const float* tile, float* turned, void* c,
                  TileSink sink, const void* context, bool turned_sink) {
-  const bool turn = sink != nullptr ? b.variant.swapped && !turned_sink : b.store_turned;
+  const bool turn = sink != nullptr ? b.variant.swapped != turned_sink : b.store_turned;
   if (turn) b.kernels->transpose32(tile, b.tile_ld, t.rows, t.cols, turned, b.turned_ld, t.rows);
   if (sink != nullptr) {
     if (turn) {

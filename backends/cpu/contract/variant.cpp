@@ -150,6 +150,11 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
 
 }  // namespace
 
+bool lies_along_m(const Problem& p) {
+  return walk(p.m, Operand::kC, false).inner().step == 1 &&
+         walk(p.n, Operand::kC, false).inner().step != 1;
+}
+
 Decision accepts(const Problem& problem, const Variant& variant) {
   if (problem.dtype != DType::f32 && !is_half(problem.dtype)) {
     return Decision::forbid(str("dtype ", problem.dtype, " is not f32, bf16 or f16"));
