@@ -21,6 +21,10 @@ std::string with_commas(std::int64_t n) {
   return digits;
 }
 
+std::string counted(std::size_t n, std::string_view one, std::string_view many) {
+  return str(with_commas(static_cast<std::int64_t>(n)), " ", n == 1 ? one : many);
+}
+
 std::string bytes_text(std::int64_t bytes) {
   const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
   double scaled = static_cast<double>(bytes);

@@ -2,6 +2,7 @@
 // numbers as the compiler reads them back (shortest exact form).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +12,8 @@ namespace plait {
 
 /// 94803968 -> `94,803,968`
 std::string with_commas(std::int64_t n);
+/// 1 -> `1 node`, 1234 -> `1,234 nodes`
+std::string counted(std::size_t n, std::string_view one, std::string_view many);
 /// 574668960 -> `574,668,960 (574.7 MB)`; MB is 10^6 bytes.
 std::string bytes_text(std::int64_t bytes);
 /// The shortest text that reads back as the same double; always with a '.', 'e', inf or nan.

@@ -12,10 +12,6 @@ namespace {
 
 constexpr Flag kFlags[] = {kSetFlag};
 
-std::string counted(std::size_t n, std::string_view what, std::string_view many = "s") {
-  return str(with_commas(static_cast<std::int64_t>(n)), " ", what, n == 1 ? "" : many);
-}
-
 void run_check(const Args& args) {
   const ir::Package package = load_checked(args);
   static_cast<void>(state_table(package));  // UserError when graphs disagree on a state
@@ -23,9 +19,10 @@ void run_check(const Args& args) {
   for (const ir::Graph& graph : package.graphs) {
     const auto opaque = static_cast<std::size_t>(std::count_if(
         graph.nodes.begin(), graph.nodes.end(), [](const ir::Node& n) { return n.opaque; }));
-    out += str("ok: graph ", graph.name, ", ", counted(graph.nodes.size(), "node"), ", ",
-               counted(graph.feeds.size(), "feed"), ", ", counted(graph.states.size(), "state"),
-               ", ", counted(graph.fetches.size(), "fetch", "es"));
+    out += str("ok: graph ", graph.name, ", ", counted(graph.nodes.size(), "node", "nodes"), ", ",
+               counted(graph.feeds.size(), "feed", "feeds"), ", ",
+               counted(graph.states.size(), "state", "states"), ", ",
+               counted(graph.fetches.size(), "fetch", "fetches"));
     if (opaque > 0) out += str(", ", opaque, " opaque");
     out += "\n";
   }

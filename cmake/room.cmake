@@ -44,5 +44,6 @@ function(plait_tests room)
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
+    NO_PRETTY_VALUES  # names as they are: a value may be an address
     PROPERTIES TIMEOUT 300 LABELS ${room})
 endfunction()

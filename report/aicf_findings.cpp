@@ -17,10 +17,6 @@ using io::aicf::CellUse;
 using io::aicf::Node;
 using io::aicf::Version;
 
-std::string counted(std::size_t n, std::string_view one, std::string_view many) {
-  return str(n, " ", n == 1 ? one : many);
-}
-
 /// Work on values that nothing reads. What a document without MseGrad leaves unread is its result.
 void find_dead(Page& page, const AicfStep& step) {
   DecisionLog log;

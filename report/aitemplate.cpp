@@ -10,7 +10,6 @@
 
 namespace plait::report {
 
-using io::aitemplate::counted;
 using io::aitemplate::IntVar;
 using io::aitemplate::OperatorRecord;
 using io::aitemplate::PyValue;

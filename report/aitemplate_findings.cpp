@@ -12,7 +12,6 @@
 namespace plait::report {
 
 using io::aitemplate::Accessor;
-using io::aitemplate::counted;
 using io::aitemplate::IntVar;
 using io::aitemplate::OperatorRecord;
 using io::aitemplate::PyValue;

@@ -19,11 +19,6 @@ std::string share(std::int64_t part, std::int64_t whole) {
   return percent_text(static_cast<double>(part), static_cast<double>(whole));
 }
 
-/// `3 operations`, `1 operation`
-std::string counted(std::size_t n, const std::string& what) {
-  return str(n, " ", what, n == 1 ? "" : "s");
-}
-
 /// One operation whose own arrays are half of the peak: no plan of others' memory passes it.
 void find_wall(Page& page, const RecordedStep& step) {
   int widest = -1;
@@ -100,10 +95,9 @@ void find_overstated(Page& page, const RecordedStep& step) {
     if (overstates) found.nodes.push_back(step.label(op));
   }
   if (found.nodes.empty()) return;
-  found.what =
-      str(counted(found.nodes.size(), "backward record"),
-          " read arrays that their functions do not retain: ", counted(arrays.size(), "array"),
-          ", ", bytes_text(bytes), ".");
+  found.what = str(counted(found.nodes.size(), "backward record", "backward records"),
+                   " read arrays that their functions do not retain: ",
+                   counted(arrays.size(), "array", "arrays"), ", ", bytes_text(bytes), ".");
   page.findings.push_back(std::move(found));
 }
 
@@ -129,7 +123,7 @@ void find_dead(Page& page, const RecordedStep& step) {
   }
   if (!gradients.nodes.empty()) {
     gradients.what =
-        str(counted(gradients.nodes.size(), "gradient"),
+        str(counted(gradients.nodes.size(), "gradient", "gradients"),
             " that a backward record makes and nothing reads: ", bytes_text(bytes), ".");
     page.findings.push_back(std::move(gradients));
   }
@@ -141,7 +135,8 @@ void find_dead(Page& page, const RecordedStep& step) {
     }
   }
   if (unread.nodes.empty()) return;
-  unread.what = str(counted(unread.nodes.size(), "parameter"), " that no operation reads.");
+  unread.what =
+      str(counted(unread.nodes.size(), "parameter", "parameters"), " that no operation reads.");
   page.findings.push_back(std::move(unread));
 }
 
@@ -174,7 +169,7 @@ void find_epilogues(Page& page, const RecordedStep& step) {
     rides[at(op.outputs[0])] = fits;
   }
   if (found.nodes.empty()) return;
-  found.what = str(counted(found.nodes.size(), "pointwise operation"),
+  found.what = str(counted(found.nodes.size(), "pointwise operation", "pointwise operations"),
                    " behind a contraction could be its epilogue: ", bytes_text(saved),
                    " less to write and read again, ", share(saved, all),
                    " of the bytes that the forward moves.");
@@ -197,7 +192,7 @@ void find_opaque(Page& page, const RecordedStep& step) {
   std::string names;
   for (const std::string& f : functions) names += (names.empty() ? "" : ", ") + f;
   if (names.size() > 300) names = names.substr(0, 300) + "...";
-  found.what = str(counted(found.nodes.size(), "operation"),
+  found.what = str(counted(found.nodes.size(), "operation", "operations"),
                    " that Plait lacks, or whose sizes do not explain each other: ", names, ".");
   page.findings.push_back(std::move(found));
 }

@@ -2,6 +2,7 @@
 // gemm_rcr_bias_add_relu, conv2d_bias_hardswish_few_channels.
 #include <algorithm>
 
+#include "base/text.h"
 #include "io/aitemplate/kernel.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "io/aitemplate/kernel.h"
 #include "io/aitemplate/words.h"
 #include "ops/activation.h"

@@ -1,4 +1,5 @@
 // Ops that move or rename elements.
+#include "base/text.h"
 #include "io/aitemplate/check.h"
 #include "io/aitemplate/kernel.h"
 #include "ops/activation.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "ops/shape.h"
 
 namespace plait::io::aitemplate {

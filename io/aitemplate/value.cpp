@@ -102,8 +102,4 @@ std::string describe(const PyValue& value) {
   return "a value";
 }
 
-std::string counted(std::size_t n, std::string_view one, std::string_view many) {
-  return str(n, " ", n == 1 ? one : many);
-}
-
 }  // namespace plait::io::aitemplate

@@ -60,8 +60,6 @@ inline PyValue PyValue::of(const char* text) { return of(std::string(text)); }
 
 /// `a list`, `the text 'x'`, `the number 3`: a value as a message names it.
 std::string describe(const PyValue& value);
-/// `1 input`, `2 inputs`: how a message counts.
-std::string counted(std::size_t n, std::string_view one, std::string_view many);
 
 /// Reads values from a text, one after the other. UserError `FILE:LINE:COLUMN: ...` on the first
 /// mistake; bounded depth and count.

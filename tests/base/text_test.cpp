@@ -24,6 +24,13 @@ TEST(Text, WithCommas) {
   EXPECT_EQ(with_commas(std::numeric_limits<std::int64_t>::min()), "-9,223,372,036,854,775,808");
 }
 
+TEST(Text, Counted) {
+  EXPECT_EQ(counted(1, "axis", "axes"), "1 axis");
+  EXPECT_EQ(counted(0, "axis", "axes"), "0 axes");
+  EXPECT_EQ(counted(2, "axis", "axes"), "2 axes");
+  EXPECT_EQ(counted(1234, "axis", "axes"), "1,234 axes");
+}
+
 TEST(Text, Bytes) {
   EXPECT_EQ(bytes_text(0), "0 B");
   EXPECT_EQ(bytes_text(999), "999 B");

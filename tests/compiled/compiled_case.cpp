@@ -3,8 +3,12 @@
 
 #include <stdlib.h>
 
+#include <filesystem>
+
 #include "backends/backends.h"
 #include "base/text.h"
+#include "codegen/compiler.h"
+#include "ir/text.h"
 
 namespace plait::test {
 namespace {
@@ -45,14 +49,33 @@ void append(ir::Graph& to, const ir::Graph& from, const std::string& prefix) {
 }  // namespace
 
 void CompiledCase::SetUpTestSuite() {
-  static const TemporaryFolder cache;
-  ::setenv("PLAIT_CACHE", cache.path().c_str(), 1);
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  ::setenv("PLAIT_CACHE", (program.parent_path() / "kernel_cache").c_str(), 1);
+}
+
+QuickCompiler::QuickCompiler() {
+  const char* given = ::getenv("CC");
+  before_ = given ? given : "";
+  const std::string compiler = join(codegen::find_compiler().command, " ");
+  const std::string quick = "sh tests/compiled/quick_cc.sh -O1 " + compiler + " -ftree-vectorize";
+  ::setenv("CC", quick.c_str(), 1);
+}
+
+QuickCompiler::~QuickCompiler() {
+  before_.empty() ? ::unsetenv("CC") : ::setenv("CC", before_.c_str(), 1);
 }
 
 ir::Graph side_by_side(const std::vector<ir::Graph>& parts) {
   ir::Graph all;
   for (std::size_t i = 0; i < parts.size(); ++i) append(all, parts[i], str("g", i, "."));
   return all;
+}
+
+ir::Graph scan_graph() {
+  return ir::parse_graph(R"(graph scan() state(x: f32[3]) {
+    %s = cumsum(x) : f32[3]
+    return %s
+  })");
 }
 
 Arrays named_in(std::size_t i, const Arrays& arrays) {

@@ -10,19 +10,34 @@
 #include <vector>
 
 #include "run/session.h"
-#include "tests/temporary.h"
 
 namespace plait::test {
 
-/// The kernel cache is a temporary folder, empty at first, that all cases of a process share.
+/// The kernel cache lies beside the test program: all cases share it, and the next run finds what
+/// has not changed since. It goes by content (text, compiler, flags; plans by the program's build).
 class CompiledCase : public testing::Test {
  protected:
   static void SetUpTestSuite();
 };
 
+/// While it lives, kernels are compiled at -O1, vectorised all the same: in about half the time.
+class QuickCompiler {
+ public:
+  QuickCompiler();
+  ~QuickCompiler();
+  QuickCompiler(const QuickCompiler&) = delete;
+  QuickCompiler& operator=(const QuickCompiler&) = delete;
+
+ private:
+  std::string before_;  // $CC; empty when it was not set
+};
+
 /// Independent graphs side by side as one: names of graph i are prefixed with `gI.`. One program
-/// then takes one compilation.
+/// then takes one compilation. When they are small it is one function, on one thread.
 ir::Graph side_by_side(const std::vector<ir::Graph>& parts);
+
+/// A graph without feeds beside which others are never one function: its scan is written by hand.
+ir::Graph scan_graph();
 
 /// The arrays of part i under the names they have in side_by_side.
 Arrays named_in(std::size_t i, const Arrays& arrays);

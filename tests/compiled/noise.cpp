@@ -106,20 +106,23 @@ NamedArrays evaluate_moved(const ir::Graph& graph, const NamedArrays& inputs, Dr
   for (const ir::StateUse& use : graph.states) values[at(use.value)] = inputs.at(use.state.name);
   for (const ir::Node& node : graph.nodes) {
     const bool exact = is_exact(graph, node);
-    // Sums of n terms in another order are off by about sqrt(n) roundings of what is summed.
+    // Sums of n terms in another order are off by about sqrt(n) roundings of what is summed, and of
+    // the sum where all terms have one sign.
+    const double terms = exact ? 1 : std::sqrt(std::max(1.0, terms_of(graph, node)));
     const double least = !exact && may_cancel(graph, node) ? 1 : 0;
-    const double sums = exact ? 0 : kRoundings * std::sqrt(std::max(1.0, terms_of(graph, node)));
     std::vector<Array> near;
     std::vector<const Array*> operands;
     near.reserve(node.inputs.size());
     for (ir::ValueId id : node.inputs) {
-      if (id != ir::kNone && !exact) near.push_back(moved(values[at(id)], sums, 0, draw));
+      if (id != ir::kNone && !exact)
+        near.push_back(moved(values[at(id)], kRoundings * terms, 0, draw));
       operands.push_back(id == ir::kNone ? nullptr : exact ? &values[at(id)] : &near.back());
     }
     std::vector<Array> results = evaluate(view_of(graph, node), operands);
     for (std::size_t i = 0; i < results.size(); ++i) {
       values[at(node.outputs[i])] =
-          exact ? std::move(results[i]) : moved(results[i], kRoundings, least, draw);
+          exact ? std::move(results[i])
+                : moved(results[i], std::max(kRoundings, terms), least, draw);
     }
   }
   NamedArrays out;
@@ -133,6 +136,22 @@ double distance(double a, double b, bool is_real) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   if (!is_real || !std::isfinite(a) || !std::isfinite(b)) return kNan;
   return std::abs(a - b);
+}
+
+/// What the smallest numbers of a dtype are apart; 0 for integers.
+double smallest(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 0x1p-1074;
+    case DType::f32:
+      return 0x1p-149;
+    case DType::f16:
+      return 0x1p-24;
+    case DType::bf16:
+      return 0x1p-133;
+    default:
+      return 0;
+  }
 }
 
 void widen(Expected::Result& r, const Array& noisy) {
@@ -160,7 +179,8 @@ Expected expected_of(const ir::Graph& graph, const NamedArrays& inputs, std::uin
   for (auto& [name, r] : out.results) {
     for (std::int64_t i = 0; i < r.value.count() && !r.exact; ++i) {
       const double x = r.value.real(i);
-      if (std::isfinite(x)) r.by[at(i)] = tolerance(r.value.dtype()) * std::abs(x);
+      if (!std::isfinite(x)) continue;
+      r.by[at(i)] = tolerance(r.value.dtype()) * std::abs(x) + 8 * smallest(r.value.dtype());
     }
   }
   Draw draw(seed);

@@ -25,9 +25,10 @@ struct Expected {
 
 /// Evaluates the graph by definition, then several times more with noise: operands and results of
 /// each inexact step (sums, products over an index, transcendental functions) are moved by up to
-/// four roundings, operands of a sum of n terms by sqrt(n) times as much. An element whose kind
-/// changes under noise (NaN, infinite, an integer) is left open; the others may be off by eight
-/// times what noise did.
+/// four roundings; operands of a sum of n terms by sqrt(n) times as much, its result by sqrt(n)
+/// where that is more than four. An element whose kind changes under noise (NaN, infinite, an
+/// integer) is left open; the others may be off by eight times what noise did, and by eight of the
+/// smallest numbers of their dtype.
 Expected expected_of(const ir::Graph& graph, const NamedArrays& inputs, std::uint64_t seed);
 
 struct Agreement {

@@ -1,5 +1,7 @@
 // One program for all sizes of a symbol: compiled once, run at its ends and between, equal to the
 // reference with the size put in.
+#include <stdlib.h>
+
 #include <filesystem>
 
 #include "backends/backends.h"
@@ -8,12 +10,19 @@
 #include "tests/compiled/compiled_case.h"
 #include "tests/compiled/noise.h"
 #include "tests/raises.h"
+#include "tests/temporary.h"
 
 namespace plait::test {
 namespace {
 
 class Symbols : public CompiledCase {
  protected:
+  /// A cache of its own: what is in it is counted.
+  static void SetUpTestSuite() {
+    static const TemporaryFolder cache;
+    ::setenv("PLAIT_CACHE", cache.path().c_str(), 1);
+  }
+
   /// Compiled kernels and kept plans.
   static std::size_t cached() {
     std::size_t count = 0;

@@ -55,12 +55,6 @@ TEST(PyValue, KeepsWhatIsForeign) {
   }
 }
 
-TEST(PyValue, IsCountedInWords) {
-  EXPECT_EQ(counted(1, "axis", "axes"), "1 axis");
-  EXPECT_EQ(counted(0, "axis", "axes"), "0 axes");
-  EXPECT_EQ(counted(2, "axis", "axes"), "2 axes");
-}
-
 TEST(PyValue, SaysWhereItStands) {
   const PyValue v = parse("{'a': 1,\n  'b': [2,\n 3]}");
   EXPECT_EQ(v.find("b")->items[1].at.line, 3);

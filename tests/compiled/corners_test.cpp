@@ -1,0 +1,131 @@
+// Small graphs at the corners of grouping, placing and printing: each on one thread and on three,
+// fused and apart, against its definition.
+#include "ir/text.h"
+#include "tests/compiled/compiled_case.h"
+#include "tests/compiled/noise.h"
+
+namespace plait::test {
+namespace {
+
+struct Corner {
+  const char* name;
+  const char* text;
+};
+
+constexpr Corner kCorners[] = {
+    {"AnEpilogueOfNoRows", R"(graph g(x: f32[0,3], w: f32[2,3], b: f32[2]) {
+  %y = linear(x, w, b)    : f32[0,2]
+  return %y
+})"},
+    {"SumsOfNoTerms", R"(graph g(x: f32[4,0], w: f32[2,0], b: f32[2]) {
+  %y = linear(x, w, b)    : f32[4,2]
+  %s = sum(x, axes=[1])   : f32[4]
+  return %y, %s
+})"},
+    {"ColumnsOfNoElements", R"(graph g(x: i64[2,0], y: f64[3,0], k: f64[5]) {
+  %m = min(x, axes=[0])   : i64[0]
+  %s = sum(y, axes=[0])   : f64[0]
+  %n = neg(k)             : f64[5]
+  return %m, %s, %n
+})"},
+    {"StatesExchanged", R"(graph g() state(a: f32[3], b: f32[3]) {
+  next a = b
+  next b = a
+})"},
+    {"StatesThatWaitForEachOther", R"(graph g() state(a: f32[], b: f32[]) {
+  %e = exp(b)             : f32[]
+  %n = neg(a)             : f32[]
+  next a = %e
+  next b = %n
+})"},
+    {"AStateFetchedAndAdvanced", R"(graph g() state(w: f32[4]) {
+  %m = mean(w)            : f32[]
+  %n = add(w, %m)         : f32[4]
+  next w = %n
+  return w, %m, again = w
+})"},
+    {"ReducedBesideItsOwnUpdate", R"(graph g() state(w: f32[]) {
+  %two = constant(value=f32[]{2.0}) : f32[]
+  %n = mul(w, %two)       : f32[]
+  %m = mean(w, keep=true) : f32[]
+  next w = %n
+  return %m
+})"},
+    {"UpdatedInAKernelThatRepeatsIt", R"(graph g(x: f32[3,2,5]) state(w: f32[5]) {
+  %s = sigmoid(w)         : f32[5]
+  %y = sub(%s, x)         : f32[3,2,5]
+  next w = %s
+  return %y
+})"},
+    {"UpdatedInAKernelThatWalksItLast", R"(graph g(x: f16[3,2,2]) state(w: f16[2,1]) {
+  %s = gelu(w)            : f16[2,1]
+  %y = sub(%s, x)         : f16[3,2,2]
+  next w = %s
+  return %y
+})"},
+    {"AFetchedFeedIsNotTakenOver", R"(graph g(x: i8[4,2], c: bool[2], y: i8[2]) {
+  %w = where(c, x, y)     : i8[4,2]
+  return x, %w
+})"},
+    {"APointThatAContractionReadsMoved", R"(graph g(x: f64[3], y: f64[1]) {
+  %m = maximum(y, x)      : f64[3]
+  %b = broadcast_to(%m, shape=[4,1,3]) : f64[4,1,3]
+  %p = matmul(%b, %b, transpose_a=true) : f64[4,3,3]
+  %e = exp(%p)            : f64[4,3,3]
+  return %e
+})"},
+    {"ColumnsThatAreAllTheSame", R"(graph g(x: f16[1], c: bool[1,1,3]) {
+  %i = iota(axis=0, dtype=f16, shape=[2,4,1]) : f16[2,4,1]
+  %d = sub(x, %i)         : f16[2,4,1]
+  %m = mean(%d, axes=[0]) : f16[4,1]
+  %f = cast(c, dtype=f64) : f64[1,1,3]
+  %o = mean(%f, axes=[0]) : f64[1,3]
+  return %m, %o
+})"},
+    {"NegativeZeroOfAnInteger", R"(graph g(x: f64[8], y: f32[8]) {
+  %i = cast(x, dtype=i32) : i32[8]
+  %d = cast(%i, dtype=f64) : f64[8]
+  %j = cast(y, dtype=i64) : i64[8]
+  %f = cast(%j, dtype=f32) : f32[8]
+  return %d, %f
+})"},
+    {"StoredTwiceThroughAMove", R"(graph g(x: f32[2,3]) state(w: f32[3,2]) {
+  %t = transpose(x, order=[1,0]) : f32[3,2]
+  %n = add(w, %t)         : f32[3,2]
+  %u = transpose(%n, order=[1,0]) : f32[2,3]
+  next w = %n
+  return %t, %u, x
+})"},
+};
+
+std::ostream& operator<<(std::ostream& out, const Corner& corner) { return out << corner.name; }
+
+class Corners : public CompiledCase, public testing::WithParamInterface<Corner> {};
+
+TEST_P(Corners, AgreeWithTheirDefinition) {
+  const ir::Graph graph = ir::parse_graph(GetParam().text);
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    const NamedArrays inputs = random_inputs(graph, seed, seed == 2);
+    const Expected expected = expected_of(graph, inputs, 3);
+    Arrays feeds, states;
+    for (ir::ValueId id : graph.feeds) {
+      feeds[graph.value(id).name] = inputs.at(graph.value(id).name);
+    }
+    for (const ir::StateUse& use : graph.states) {
+      states[use.state.name] = inputs.at(use.state.name);
+    }
+    for (bool fuse : {true, false}) {
+      CompileRequest request;
+      request.plan.fuse = fuse;
+      const Arrays one = run_compiled(graph, feeds, states, 1, request);
+      EXPECT_EQ(agreement(expected, one).first, "") << (fuse ? "fused" : "apart");
+      EXPECT_EQ(differing_bits(one, run_compiled(graph, feeds, states, 3, request)), "");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Graphs, Corners, testing::ValuesIn(kCorners),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace plait::test
