@@ -15,12 +15,22 @@ TEST(ContractVariant, TextRoundTrips) {
   const Variant v{Isa::kAvx512, 14, 32, 192, 98, 512, true};
   EXPECT_EQ(to_text(v), "avx512 14x32 kc192 mc98 nc512 swapped");
   EXPECT_EQ(variant_from_text(to_text(v)), v);
-  const Variant w{Isa::kAvx2, 6, 16, 64, 3, 32, true, true};
+  const Variant w{Isa::kAvx2, 6, 16, 64, 3, 32, true, false, true};
   EXPECT_EQ(to_text(w), "avx2 6x16 kc64 mc3 nc32 swapped winograd");
   EXPECT_EQ(variant_from_text(to_text(w)), w);
   for (const Variant& each : variants(matmul({.m = 40, .n = 50, .k = 60}), Isa::kAmx)) {
     EXPECT_EQ(variant_from_text(to_text(each)), each);
   }
+}
+
+TEST(ContractVariant, WhatIsUsedOnceIsPackedWhereItIsUsed) {
+  const Problem few = matmul({.m = 4, .n = 4096, .k = 512});
+  EXPECT_TRUE(variants(few, detect_isa()).front().inside ||
+              variants(few, detect_isa()).front().swapped);
+  EXPECT_EQ(Contract(few, variants(few, detect_isa()).front()).packed_bytes(), 0);
+  for (const Variant& v : variants(few, detect_isa(), true)) EXPECT_FALSE(v.inside);
+  const Problem many = matmul({.m = 4096, .n = 256, .k = 512});
+  EXPECT_FALSE(variants(many, detect_isa()).front().inside);
 }
 
 TEST(ContractVariant, OtherTextIsRefused) {

@@ -129,7 +129,8 @@ void Blocking::cut(std::int64_t rows_most, std::int64_t cols_most) {
       {1, ceil_div(tiles, kMostTasks), ceil_div(least_work(variant.isa, dtype), tile_work + 1)});
   tasks = ceil_div(tiles, tiles_per_task);
 
-  ahead = !variant.swapped && (packed_matrices == 1 || row_tiles > 1) && tiles > 0 && depth > 0;
+  ahead = !variant.swapped && !variant.inside && (packed_matrices == 1 || row_tiles > 1) &&
+          tiles > 0 && depth > 0;
   const std::int64_t panels = packed_cols / shape->nr * packed_matrices;
   const std::int64_t panel_bytes = shape->nr * packed_depth * element_bytes * parts;
   panels_per_task = std::max<std::int64_t>(

@@ -31,6 +31,7 @@ struct Variant {
   std::int64_t kc = 0;          // summed in registers before it goes to the tile
   std::int64_t mc = 0, nc = 0;  // the tile a task finishes at a time, in cache
   bool swapped = false;         // n are the rows and m the columns
+  bool inside = false;          // B is packed by the tasks that use it: when no two use the same
   bool winograd = false;        // 3x3 convolutions with fewer products: see winograd.h
   bool operator==(const Variant&) const = default;
 };

@@ -137,6 +137,7 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
     v.mc = even_part(s.rows, std::max<std::int64_t>(row_most, shape.mr), shape.mr);
     for (const std::int64_t col_most : {16, 32, 48, 64, 96, 128, 192, 256, 512}) {
       v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);
+      v.inside = b.variant.inside = !swapped && !b_constant && v.mc >= s.rows;
       b.cut(v.mc, v.nc);
       const bool smallest = best.variant.mc == 0;
       if (!smallest && b.scratch_bytes > cache_bytes(isa)) continue;
@@ -206,7 +207,7 @@ std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant)
 
 std::string to_text(const Variant& v) {
   return str(name_of(v.isa), " ", v.mr, "x", v.nr, " kc", v.kc, " mc", v.mc, " nc", v.nc,
-             v.swapped ? " swapped" : "", v.winograd ? " winograd" : "");
+             v.swapped ? " swapped" : "", v.inside ? " inside" : "", v.winograd ? " winograd" : "");
 }
 
 namespace {
@@ -238,6 +239,7 @@ Variant variant_from_text(std::string_view text) {
       return true;
     };
     v.swapped = take_word(" swapped");
+    v.inside = take_word(" inside");
     v.winograd = take_word(" winograd");
     if (whole && rest.empty()) return v;
   }
