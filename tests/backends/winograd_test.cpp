@@ -96,6 +96,7 @@ TEST(Winograd, SaysWhatItDoesNotTake) {
             "its 6 channels do not fill vectors of 4");
   EXPECT_EQ(why({.n = 1, .h = 8, .w = 8, .c = 16, .o = 16}, DType::bf16),
             "Winograd's sums want f32");
+  EXPECT_EQ(why({.n = 1, .h = 9, .w = 5, .c = 16, .o = 16}), "its images of 9x5 are mostly border");
   EXPECT_EQ(accepts_winograd(matmul({.m = 9, .n = 9, .k = 9}), forward, kernels).why, other);
   setenv("PLAIT_CPU_WINOGRAD", "0", 1);
   EXPECT_EQ(why({.n = 1, .h = 8, .w = 8, .c = 16, .o = 16}),

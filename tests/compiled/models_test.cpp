@@ -140,7 +140,11 @@ TEST_F(SmallModel, AResidualAddRidesBehindItsConvolution) {
   const auto target = make_target("cpu", 2);
   const plan::Program program = compile(graph, *target).program;
   ASSERT_EQ(program.steps.size(), 1u);
-  EXPECT_TRUE(program.steps[0].kernel.starts_with("gemm.")) << program.steps[0].kernel;
+  EXPECT_TRUE(program.steps[0].kernel.starts_with("winograd.")) << program.steps[0].kernel;
+  const ir::Graph half = models::build("conv_add?dtype=bf16").graphs.at(0);
+  const plan::Program other = compile(half, *target).program;
+  ASSERT_EQ(other.steps.size(), 1u);
+  EXPECT_TRUE(other.steps[0].kernel.starts_with("gemm.")) << other.steps[0].kernel;
 }
 
 TEST_F(SmallModel, OneProgramServesEveryBatchOfItsRange) {

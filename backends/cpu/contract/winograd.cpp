@@ -10,6 +10,10 @@
 namespace plait::cpu {
 namespace {
 
+// Smaller images are mostly border, where products with zeros should be zeros: an optimizer that
+// divides by the size of a gradient (Adam) would make steps of what is left of them.
+constexpr std::int64_t kSmallest = 6;
+
 /// The stencil of a convolution (not swapped) or of its weights' gradient (swapped).
 Decision stencil_of(const Problem& given, bool swapped, int lanes, Stencil& out) {
   if (given.dtype != DType::f32) return Decision::forbid("Winograd's sums want f32");
@@ -143,7 +147,10 @@ Decision accepts_winograd(const Problem& problem, const Variant& variant, const 
     return Decision::forbid(str(name_of(variant.isa), " has no Winograd"));
   }
   Stencil s;
-  return stencil_of(problem, variant.swapped, kernels.winograd->lanes, s);
+  const Decision fits = stencil_of(problem, variant.swapped, kernels.winograd->lanes, s);
+  if (!fits || std::min(s.high.extent, s.wide.extent) >= kSmallest) return fits;
+  return Decision::forbid(
+      str("its images of ", s.high.extent, "x", s.wide.extent, " are mostly border"));
 }
 
 Decision guess_winograd(const Problem& problem, Isa isa, const Kernels& kernels, int shape,
