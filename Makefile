@@ -1,7 +1,8 @@
 # The verbs of the project. Each first sets up what the machine lacks (tools/setup.sh).
 #   make            build/plait
-#   make train      a small real training, compiled for this machine
+#   make train      trains a small RWKV-4 on our own sources, each time anew; ARGS: key=value
 #   make test       everything ctest knows, the check of the rooms included
+#   make kill-test  50 trainings killed at random times: all resume, none is damaged
 #   make sanitize   the tests under sanitizers; PRESET=asan-ubsan (default) or tsan
 #   make fuzz       a reader under libFuzzer; FORMAT=aicf (default), SECONDS=600
 #   make bench      every workload against the peers that are installed; ARGS are bench.py's
@@ -14,10 +15,9 @@ PRESET ?= asan-ubsan
 ARGS ?=
 FORMAT ?= aicf
 SECONDS ?= 600
-small_model = model:rwkv4?layers=2&width=32&vocab=64&context=16&copy=8&batch=2&train=1
 
 .DEFAULT_GOAL := program
-.PHONY: program setup configure train test sanitize fuzz bench labs format clean
+.PHONY: program setup configure train test kill-test sanitize fuzz bench labs format clean
 
 setup:
 	@tools/setup.sh
@@ -29,11 +29,15 @@ program: configure
 	@cmake --build --preset release --target plait -j $(JOBS)
 
 train: program
-	build/plait run '$(small_model)' --steps 20 --backend cpu
+	@cmake --build --preset release --target corpus
+	build/plait train preset:rwkv4-small --overwrite $(ARGS)
 
 test: configure
 	@cmake --build --preset release -j $(JOBS)
 	@ctest --preset release -j2 --output-on-failure
+
+kill-test: program
+	@tools/kill_test.sh build/plait 50
 
 sanitize: setup
 	@cmake --preset $(PRESET)

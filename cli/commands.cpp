@@ -8,11 +8,11 @@
 namespace plait::cli {
 namespace {
 
-constexpr const Command* kCommands[] = {&kModels,  &kOps,     &kShow,  &kCheck,   &kStats,
-                                        &kReport,  &kConvert, &kRun,   &kPlan,    &kCompile,
-                                        &kExplain, &kProfile, &kBench, &kVersion, &kHelp};
+constexpr const Command* kCommands[] = {
+    &kModels,  &kOps,     &kShow,    &kCheck, &kStats,    &kReport, &kConvert, &kRun, &kPlan,
+    &kCompile, &kExplain, &kProfile, &kTrain, &kGenerate, &kBench,  &kVersion, &kHelp};
 
-constexpr std::string_view kPlanned[] = {"train", "generate", "pack", "doctor"};
+constexpr std::string_view kPlanned[] = {"pack", "doctor"};
 
 std::string options_text(const Command& command) {
   Table table;

@@ -1,7 +1,10 @@
-// Reading and writing safetensors. The header is checked whole before any tensor is allocated.
+// Reading and writing safetensors. The header is checked whole before any tensor is allocated, and
+// elements go between file and array without a copy in between.
 #include "io/safetensors.h"
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -35,22 +38,35 @@ struct Entry {
   fail(file, ": tensor ", quoted(tensor), ": ", what);
 }
 
-/// The JSON text between the length and the data; cuts both off `bytes`.
-std::string_view header_text(std::string_view& bytes, std::string_view file) {
-  if (bytes.size() < kLengthBytes) {
-    fail(file, ": cut off: ", bytes.size(), " bytes, less than a safetensors header's length");
+/// Bytes of a file or of memory, read from front to end.
+struct Source {
+  std::function<std::size_t(char* buffer, std::size_t room)> read;  // fewer only at the end
+  std::uint64_t left;                                               // what it should still hold
+  std::string_view name;
+
+  void take(char* buffer, std::size_t bytes) {
+    if (read(buffer, bytes) != bytes) fail(name, ": cut off while it was read");
+    left -= bytes;
   }
-  const std::uint64_t length = little_endian(bytes.substr(0, kLengthBytes));
-  bytes.remove_prefix(kLengthBytes);
+};
+
+/// The JSON text between the length and the data.
+std::string header_text(Source& in) {
+  if (in.left < kLengthBytes) {
+    fail(in.name, ": cut off: ", in.left, " bytes, less than a safetensors header's length");
+  }
+  char bytes[kLengthBytes];
+  in.take(bytes, kLengthBytes);
+  const std::uint64_t length = little_endian({bytes, kLengthBytes});
   if (length > kMostHeaderBytes) {
-    fail(file, ": not a safetensors file: its header would have ", length, " bytes, at most ",
+    fail(in.name, ": not a safetensors file: its header would have ", length, " bytes, at most ",
          kMostHeaderBytes, " are allowed");
   }
-  if (length > bytes.size()) {
-    fail(file, ": cut off: its header has ", length, " bytes, the file goes on for ", bytes.size());
+  if (length > in.left) {
+    fail(in.name, ": cut off: its header has ", length, " bytes, the file goes on for ", in.left);
   }
-  const std::string_view text = bytes.substr(0, length);
-  bytes.remove_prefix(length);
+  std::string text(length, ' ');
+  in.take(text.data(), length);
   return text;
 }
 
@@ -153,6 +169,32 @@ void read_metadata(const Json& json, TensorFile& out, std::string_view file) {
   }
 }
 
+/// The next bytes as a tensor; booleans become 0 or 1.
+Array read_tensor(Source& in, const Entry& entry) {
+  Array array(entry.dtype, entry.sizes);
+  in.take(reinterpret_cast<char*>(array.data()), array.byte_count());
+  if (entry.dtype == DType::boolean) {
+    for (std::byte& b : array.as<std::byte>()) b = std::byte{b != std::byte{0}};
+  }
+  return array;
+}
+
+TensorFile read_all(Source& in) {
+  const Json header = parse_header(header_text(in), in.name);
+  TensorFile out;
+  std::vector<Entry> entries;
+  for (const auto& [key, value] : header.items()) {
+    if (key == kMetadata) {
+      read_metadata(value, out, in.name);
+    } else {
+      entries.push_back(read_entry(key, value, in.name));
+    }
+  }
+  check_cover(entries, in.left, in.name);
+  for (const Entry& e : entries) out.tensors.emplace(e.name, read_tensor(in, e));
+  return out;
+}
+
 }  // namespace
 
 const Array& TensorFile::tensor(const std::string& name) const {
@@ -164,38 +206,42 @@ const Array& TensorFile::tensor(const std::string& name) const {
 }
 
 TensorFile parse_safetensors(std::string_view bytes, std::string_view name) {
-  const Json header = parse_header(header_text(bytes, name), name);
-  TensorFile out;
-  std::vector<Entry> entries;
-  for (const auto& [key, value] : header.items()) {
-    if (key == kMetadata) {
-      read_metadata(value, out, name);
-    } else {
-      entries.push_back(read_entry(key, value, name));
-    }
-  }
-  check_cover(entries, bytes.size(), name);
-  for (const Entry& e : entries) {
-    out.tensors.emplace(
-        e.name, array_from_bytes(e.dtype, e.sizes, bytes.substr(e.begin, e.end - e.begin), name));
-  }
-  return out;
+  const auto read = [rest = bytes](char* buffer, std::size_t room) mutable {
+    const std::size_t got = std::min(room, rest.size());
+    if (got > 0) std::memcpy(buffer, rest.data(), got);
+    rest.remove_prefix(got);
+    return got;
+  };
+  Source in{read, bytes.size(), name};
+  return read_all(in);
 }
 
 TensorFile read_safetensors(const std::string& path) {
-  return parse_safetensors(read_file(path), path);
+  InputFile file(path);
+  if (file.expected_bytes() == 0) {  // a pipe: its length is known at its end
+    std::string bytes, piece(1 << 16, ' ');
+    while (const std::size_t got = file.read(piece.data(), piece.size())) {
+      bytes.append(piece, 0, got);
+    }
+    return parse_safetensors(bytes, path);
+  }
+  const auto read = [&](char* buffer, std::size_t room) { return file.read_fully(buffer, room); };
+  Source in{read, file.expected_bytes(), path};
+  return read_all(in);
 }
 
-void write_safetensors(const std::string& path, const TensorFile& file) {
+SafetensorsBytes safetensors_bytes(const std::map<std::string, Array>& tensors,
+                                   const std::map<std::string, std::string>& metadata,
+                                   std::string_view path) {
   // Wide elements first, so that every tensor is aligned to its element.
   std::vector<const std::pair<const std::string, Array>*> order;
-  for (const auto& tensor : file.tensors) order.push_back(&tensor);
+  for (const auto& tensor : tensors) order.push_back(&tensor);
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
     return size_of(a->second.dtype()) > size_of(b->second.dtype());
   });
   Json header = Json::object();
-  if (!file.metadata.empty()) header[std::string(kMetadata)] = file.metadata;
-  std::vector<std::string_view> parts(2);
+  if (!metadata.empty()) header[std::string(kMetadata)] = metadata;
+  SafetensorsBytes out;
   std::uint64_t offset = 0;
   for (const auto* tensor : order) {
     const auto& [name, array] = *tensor;
@@ -204,7 +250,7 @@ void write_safetensors(const std::string& path, const TensorFile& file) {
     header[name] = {{"dtype", kNames[static_cast<std::size_t>(array.dtype())]},
                     {"shape", array.sizes()},
                     {"data_offsets", {offset, end}}};
-    parts.push_back(bytes_of(array));
+    out.elements.push_back(bytes_of(array));
     offset = end;
   }
   std::string text;
@@ -214,10 +260,19 @@ void write_safetensors(const std::string& path, const TensorFile& file) {
     fail("cannot write ", path, ": a name or the metadata is not UTF-8 text");
   }
   text.append((8 - text.size() % 8) % 8, ' ');
-  const std::string length = little_endian(text.size(), kLengthBytes);
-  parts[0] = length;
-  parts[1] = text;
-  write_file(path, parts);
+  out.header = little_endian(text.size(), kLengthBytes) + text;
+  return out;
+}
+
+std::vector<std::string_view> SafetensorsBytes::parts() const {
+  std::vector<std::string_view> parts{header};
+  parts.insert(parts.end(), elements.begin(), elements.end());
+  return parts;
+}
+
+void write_safetensors(const std::string& path, const TensorFile& file) {
+  const SafetensorsBytes bytes = safetensors_bytes(file.tensors, file.metadata, path);
+  write_file(path, bytes.parts());
 }
 
 }  // namespace plait::io

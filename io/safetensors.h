@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/array.h"
 
@@ -19,10 +20,25 @@ struct TensorFile {
 };
 
 /// UserError naming the file, the tensor and what is wrong. Tensors must cover the data exactly,
-/// without holes or overlaps, as the format demands.
+/// without holes or overlaps, as the format demands. A file's elements are read straight into their
+/// arrays: no second copy is held.
 TensorFile read_safetensors(const std::string& path);
 /// The same on bytes in memory; `name` is for messages.
 TensorFile parse_safetensors(std::string_view bytes, std::string_view name);
+
+/// What a file of these tensors consists of, without a copy of their elements.
+struct SafetensorsBytes {
+  std::string header;                      // with its length before it
+  std::vector<std::string_view> elements;  // of the tensors, which must outlive this
+
+  /// All of it in order; views of this and of the tensors.
+  std::vector<std::string_view> parts() const;
+};
+/// UserError, naming `path`, for names that the format cannot hold. Equal contents give equal
+/// bytes.
+SafetensorsBytes safetensors_bytes(const std::map<std::string, Array>& tensors,
+                                   const std::map<std::string, std::string>& metadata,
+                                   std::string_view path);
 
 /// Whole or not at all; RunError names the path. Equal contents give equal bytes.
 void write_safetensors(const std::string& path, const TensorFile& file);

@@ -2,33 +2,52 @@
 #include "models/package.h"
 
 #include "ops/loss.h"
+#include "passes/amp.h"
 
 namespace plait::models {
+
+namespace {
+
+ir::Graph in_precision(Builder& b, const std::optional<DType>& mixed) {
+  DecisionLog log;
+  return mixed ? amp(b.graph(), *mixed, log) : b.take();
+}
+
+void add_step(const Network& network, const nn::StepOptions& options,
+              const nn::Optimizer& optimizer, Builder& b) {
+  const Tensor loss = network.loss(b, network.forward(b));
+  b.fetch("loss", loss);
+  const nn::Step step = nn::minimize(loss, network.root.parameters(), optimizer, options);
+  if (step.grad_norm) b.fetch("grad_norm", step.grad_norm);
+  if (step.skipped) b.fetch("skipped", step.skipped);
+}
+
+}  // namespace
 
 ir::Package package_of(const Network& network, const Settings& settings,
                        const nn::Optimizer& own_optimizer) {
   ir::Package package;
   const nn::Optimizer optimizer = settings.optimizer(own_optimizer);
+  const nn::StepOptions options = settings.step();
+  const std::optional<DType> mixed = settings.mixed();
   if (!settings.flag("train")) {
     network.root.train(false);
     Builder b(network.name);
     b.fetch(network.output, network.forward(b));
-    package.graphs.push_back(b.take());
+    package.graphs.push_back(in_precision(b, mixed));
     return package;
   }
   network.root.train(true);
   Builder step("train");
-  const Tensor loss = network.loss(step, network.forward(step));
-  step.fetch("loss", loss);
-  nn::minimize(loss, network.root.parameters(), optimizer);
-  package.graphs.push_back(step.take());
+  add_step(network, options, optimizer, step);
+  package.graphs.push_back(in_precision(step, mixed));
 
   network.root.train(false);
   Builder eval("eval");
   const Tensor output = network.forward(eval);
   eval.fetch("loss", network.loss(eval, output));
   eval.fetch(network.output, output);
-  package.graphs.push_back(eval.take());
+  package.graphs.push_back(in_precision(eval, mixed));
   return package;
 }
 

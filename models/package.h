@@ -19,7 +19,9 @@ struct Network {
 };
 
 /// Without train=1: one graph that fetches the output. With it: `train`, which fetches the loss and
-/// names the next states, and `eval` over the same states, which fetches loss and output.
+/// names the next states, and `eval` over the same states, which fetches loss and output. `train`
+/// also fetches `grad_norm` when it clips and `skipped` when it may leave out an update. All in the
+/// precision that was asked for.
 ir::Package package_of(const Network& network, const Settings& settings,
                        const nn::Optimizer& own_optimizer);
 

@@ -22,6 +22,18 @@ constexpr Key kCommon[] = {
     {"train", "0", "1: the whole training step, and a graph that evaluates"},
     {"optimizer", "own", "sgd, adam, adamw, or the model's own"},
     {"lr", "own", "learning rate, or the optimizer's own"},
+    {"momentum", "own", "of sgd"},
+    {"nesterov", "own", "1: sgd's momentum looks ahead"},
+    {"beta1", "own", "of adam and adamw: decay of the mean of gradients"},
+    {"beta2", "own", "of adam and adamw: decay of the mean of their squares"},
+    {"eps", "own", "of adam and adamw: added to the root of that mean"},
+    {"weight_decay", "own", "added to the gradient; by adamw taken from the weight"},
+    {"clip", "0", "largest norm of all gradients together; 0: any"},
+    {"accumulate", "1", "runs whose gradients are averaged into one update"},
+    {"precision", "f32", "f32, or mixed: bf16 or f16 where ops allow it, weights stay f32"},
+    {"loss_scale", "own", "first factor of the loss, 65536 with precision=f16; 0: none"},
+    {"loss_scale_every", "2000", "updates without overflow after which it doubles"},
+    {"on_nan", "stop", "skip: leave out updates whose gradients are not all finite"},
 };
 
 template <class Named>
@@ -118,11 +130,73 @@ nn::Optimizer Settings::optimizer(const nn::Optimizer& own) const {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (wanted == names[i] && own.index() != i) chosen = kinds[i];
   }
-  if (find("lr") == "own") return chosen;
-  const double lr = real("lr");
-  if (lr < 0) fail("lr must not be negative, is ", lr);
-  std::visit([&](auto& o) { o.lr = lr; }, chosen);
+  std::visit(
+      [&](auto& o) {
+        if (!is_own("lr")) o.lr = not_negative("lr");
+        if (!is_own("weight_decay")) o.weight_decay = not_negative("weight_decay");
+        set_hyperparameters(o);
+      },
+      chosen);
   return chosen;
+}
+
+double Settings::not_negative(std::string_view key) const {
+  const double value = real(key);
+  if (value < 0) fail(key, " must not be negative, is ", value);
+  return value;
+}
+
+void Settings::want_own(const std::vector<std::string_view>& keys, std::string_view kind) const {
+  for (std::string_view key : keys) {
+    if (!is_own(key)) fail(key, " is no setting of ", kind, ". Leave it out, or set optimizer");
+  }
+}
+
+void Settings::set_hyperparameters(nn::Sgd& sgd) const {
+  want_own({"beta1", "beta2", "eps"}, "sgd");
+  if (!is_own("momentum")) sgd.momentum = probability("momentum");
+  if (!is_own("nesterov")) sgd.nesterov = flag("nesterov");
+  if (sgd.nesterov && sgd.momentum == 0) fail("nesterov=1 needs a momentum");
+}
+
+template <class A>
+void Settings::set_adam(A& adam) const {
+  if (!is_own("beta1")) adam.beta1 = probability("beta1");
+  if (!is_own("beta2")) adam.beta2 = probability("beta2");
+  if (!is_own("eps")) adam.eps = not_negative("eps");
+}
+
+void Settings::set_hyperparameters(nn::Adam& adam) const {
+  want_own({"momentum", "nesterov"}, "adam");
+  set_adam(adam);
+}
+
+void Settings::set_hyperparameters(nn::AdamW& adamw) const {
+  want_own({"momentum", "nesterov"}, "adamw");
+  set_adam(adamw);
+}
+
+nn::StepOptions Settings::step() const {
+  nn::StepOptions step;
+  step.clip = not_negative("clip");
+  step.accumulate = whole("accumulate", 1 << 20);
+  step.loss_scale_every = whole("loss_scale_every");
+  step.guard = text("on_nan", {"stop", "skip"}) == "skip";
+  if (!is_own("loss_scale")) {
+    step.loss_scale = not_negative("loss_scale");
+  } else if (mixed() == DType::f16) {
+    step.loss_scale = 65536;
+  }
+  return step;
+}
+
+std::optional<DType> Settings::mixed() const {
+  const DType half = *dtype_named(text("precision", {"f32", "bf16", "f16"}));
+  if (half == DType::f32) return {};
+  if (dtype() != DType::f32) {
+    fail("precision=", half, " keeps weights in f32, but dtype is ", dtype(), ". Say dtype=f32");
+  }
+  return half;
 }
 
 std::span<const Key> common_keys() { return kCommon; }

@@ -2,6 +2,7 @@
 // `rwkv4?layers=3&width=128&train=1`.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,9 +33,14 @@ class Settings {
   /// One of `choices`; UserError with the nearest of them otherwise.
   std::string text(std::string_view key, const std::vector<std::string>& choices) const;
   DType dtype() const;
-  /// What the keys optimizer and lr ask for: `own`, where the model has said how it is trained, or
-  /// another kind with PyTorch's settings.
+  /// What the keys optimizer, lr, momentum, beta1... ask for: `own`, where the model has said how
+  /// it is trained, or another kind with PyTorch's settings. UserError on a key that its kind
+  /// lacks.
   nn::Optimizer optimizer(const nn::Optimizer& own) const;
+  /// What the keys clip, accumulate, loss_scale, on_nan ask for; f16 has a loss scale of its own.
+  nn::StepOptions step() const;
+  /// bf16 or f16 for mixed precision, which wants dtype=f32; none for f32.
+  std::optional<DType> mixed() const;
 
   /// UserError `model: parts`, for values that do not go together.
   template <class... Parts>
@@ -44,6 +50,15 @@ class Settings {
 
  private:
   const std::string& find(std::string_view key) const;
+  bool is_own(std::string_view key) const { return find(key) == "own"; }
+  double not_negative(std::string_view key) const;
+  void set_hyperparameters(nn::Sgd& sgd) const;
+  void set_hyperparameters(nn::Adam& adam) const;
+  void set_hyperparameters(nn::AdamW& adamw) const;
+  template <class A>
+  void set_adam(A& adam) const;
+  /// UserError when one of them was said.
+  void want_own(const std::vector<std::string_view>& keys, std::string_view kind) const;
   /// `model: key`
   std::string name_of(std::string_view key) const;
   std::string model_;
@@ -57,7 +72,7 @@ struct Entry {
   ir::Package (*build)(const Settings& settings);
 };
 
-/// Keys that every model has: batch, dtype, train, optimizer, lr.
+/// Keys that every model has: batch, dtype, train, and how it is trained.
 std::span<const Key> common_keys();
 /// All keys of a model with its own defaults: the common ones, then its own.
 std::vector<Key> keys_of(const Entry& entry);

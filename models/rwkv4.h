@@ -1,5 +1,6 @@
 // RWKV-4: a recurrent language model that trains like a transformer, with or without a copy head.
-// x and what it becomes are [batch, time, width] throughout.
+// x and what it becomes are [batch, time, width] throughout. models/rwkv4_recurrent.h is the same
+// network a token at a time.
 #pragma once
 
 #include "models/registry.h"
@@ -14,10 +15,14 @@ struct Rwkv4Sizes {
   bool xavier = false;      // all matrices Xavier-normal; else as the reference draws them
 };
 
+/// What comes before the first token of x: nothing, or the tokens of the graph's earlier runs,
+/// which states carry (models/rwkv4_recurrent.h); time then is 1.
+enum class Past { kNone, kCarried };
+
 /// att: a decaying average over the past, gated.
 struct TimeMix : nn::ModuleOf<TimeMix> {
   TimeMix(nn::Module* parent, const std::string& name, const Rwkv4Sizes& sizes, std::int64_t layer);
-  Tensor forward(const Tensor& x);
+  Tensor forward(const Tensor& x, Past past = Past::kNone);
   nn::Parameter time_decay, time_first, time_mix_k, time_mix_v, time_mix_r;
   nn::Linear key, value, receptance, output;
 };
@@ -26,7 +31,7 @@ struct TimeMix : nn::ModuleOf<TimeMix> {
 struct ChannelMix : nn::ModuleOf<ChannelMix> {
   ChannelMix(nn::Module* parent, const std::string& name, const Rwkv4Sizes& sizes,
              std::int64_t layer);
-  Tensor forward(const Tensor& x);
+  Tensor forward(const Tensor& x, Past past = Past::kNone);
   nn::Parameter time_mix_k, time_mix_r;
   nn::Linear key, receptance, value;
 };
@@ -34,7 +39,7 @@ struct ChannelMix : nn::ModuleOf<ChannelMix> {
 struct Rwkv4Block : nn::ModuleOf<Rwkv4Block> {
   Rwkv4Block(nn::Module* parent, const std::string& name, const Rwkv4Sizes& sizes,
              std::int64_t layer);
-  Tensor forward(const Tensor& x);
+  Tensor forward(const Tensor& x, Past past = Past::kNone);
   std::optional<nn::LayerNorm> ln0;  // of the first block only
   nn::LayerNorm ln1, ln2;
   TimeMix att;
@@ -43,9 +48,12 @@ struct Rwkv4Block : nn::ModuleOf<Rwkv4Block> {
 
 struct Rwkv4 : nn::ModuleOf<Rwkv4> {
   Rwkv4(DType dtype, const Rwkv4Sizes& sizes);
-  Tensor forward(const Tensor& idx);  // i64[batch,time] -> logits [batch,time,vocab]
+  /// i64[batch,time] -> logits [batch,time,vocab]
+  Tensor forward(const Tensor& idx, Past past = Past::kNone);
   /// How much token j adds to its own logit at time t, from h = ln_out(x): [batch,t,j].
   Tensor copy_scores(const Tensor& h);
+  /// What the copy head adds to the logits of one token, from a ring of the last `context` ones.
+  Tensor copy_from_ring(const Tensor& h, const Tensor& idx);
   Rwkv4Sizes sizes;
   nn::Embedding emb;
   nn::ModuleList<Rwkv4Block> blocks;
@@ -54,6 +62,7 @@ struct Rwkv4 : nn::ModuleOf<Rwkv4> {
   std::optional<nn::Linear> head_q, head_k;
 };
 
+Rwkv4Sizes rwkv4_sizes(const Settings& settings);
 ir::Package build_rwkv4(const Settings& settings);
 
 inline constexpr Key kRwkv4Keys[] = {

@@ -24,31 +24,52 @@ struct AdamW {
 };
 using Optimizer = std::variant<Sgd, Adam, AdamW>;
 
-/// The states every optimizer shares: `optim.lr` f32[] and `optim.step` i64[], steps done so far.
+/// What a training step does besides: all of it in the one graph of the step.
+struct StepOptions {
+  double clip = 0;                       // largest norm of all gradients together; 0: any
+  std::int64_t accumulate = 1;           // runs whose gradients are averaged into one update
+  double loss_scale = 0;                 // first factor of the loss; 0: none, and no guard by it
+  std::int64_t loss_scale_every = 2000;  // updates without overflow after which it doubles
+  bool guard = false;                    // leaves out an update whose gradients are not all finite
+};
+
+/// The states every optimizer shares: `optim.lr` f32[] and `optim.step` i64[], updates done so far.
 inline constexpr std::string_view kLearningRateState = "optim.lr";
 inline constexpr std::string_view kStepState = "optim.step";
+/// Where gradients are accumulated: `optim.micro` i64[], runs since the last update, beside sums
+/// `optim.grad.NAME`. Where the loss is scaled: `optim.scale` f32[] and `optim.good` i64[], updates
+/// since it last changed.
+inline constexpr std::string_view kMicroState = "optim.micro";
+inline constexpr std::string_view kScaleState = "optim.scale";
+inline constexpr std::string_view kGoodState = "optim.good";
 
-/// Gradients of `loss` for the parameters that its graph reads, in the order of `parameters`.
-/// UserError naming those it does not read.
-std::vector<Tensor> gradients_of(const Tensor& loss, const std::vector<Parameter*>& parameters);
+/// Gradients of `loss` for the parameters that its graph reads, in the order of `parameters`; of
+/// `loss * scale` where that is given. UserError naming the parameters that it does not read.
+std::vector<Tensor> gradients_of(const Tensor& loss, const std::vector<Parameter*>& parameters,
+                                 const Tensor& scale = {});
 
-/// min(1, max_norm / (norm + 1e-6)) times every gradient, norm over all of them together (f32).
-std::vector<Tensor> clip_by_global_norm(const std::vector<Tensor>& grads, double max_norm);
+struct Clipped {
+  std::vector<Tensor> grads;
+  Tensor norm;  // of all of them together before, in f32; none without gradients
+};
+/// min(1, max_norm / (norm + 1e-6)) times every gradient.
+Clipped clip_by_global_norm(const std::vector<Tensor>& grads, double max_norm);
 
-/// Names the next value of every parameter and of the optimizer's own states.
+/// Names the next value of every parameter and of the optimizer's own states: where `apply`
+/// (bool[]) is given and false, the value they have.
 void apply_gradients(Builder& b, const Optimizer& optimizer,
-                     const std::vector<Parameter*>& parameters, const std::vector<Tensor>& grads);
+                     const std::vector<Parameter*>& parameters, const std::vector<Tensor>& grads,
+                     const Tensor& apply = {});
 
-/// gradients_of, clipping when clip > 0, apply_gradients: the whole step. Returns the gradients.
-std::vector<Tensor> minimize(const Tensor& loss, const std::vector<Parameter*>& parameters,
-                             const Optimizer& optimizer, double clip = 0);
-
-/// Accumulation over small batches, as two graphs over the same states. In the first:
-/// `optim.grad.NAME` f32 += gradient, `optim.grads` += 1. In the second: updates with the mean and
-/// sets both back to zero.
-void accumulate_gradients(Builder& b, const std::vector<Parameter*>& parameters,
-                          const std::vector<Tensor>& grads);
-void apply_accumulated(Builder& b, const Optimizer& optimizer,
-                       const std::vector<Parameter*>& parameters, double clip = 0);
+/// What the step tells besides the loss.
+struct Step {
+  std::vector<Tensor> grads;  // of this run, times the scale if there is one
+  Tensor grad_norm;           // where gradients are clipped: before that, of what an update takes
+  Tensor skipped;             // bool[], where there is a guard: this run's update was left out
+};
+/// The whole step: gradients, their sum over `accumulate` runs, clipping, the update in the last of
+/// them. With a scale as PyTorch's GradScaler: an overflow leaves out the update and halves it.
+Step minimize(const Tensor& loss, const std::vector<Parameter*>& parameters,
+              const Optimizer& optimizer, const StepOptions& options = {});
 
 }  // namespace plait::nn

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "ops/verify.h"
+#include "passes/amp.h"
 #include "passes/cse.h"
 #include "passes/dead.h"
 #include "passes/differentiate.h"
@@ -23,10 +24,17 @@ ir::Graph run_verify(const ir::Graph& graph, DecisionLog&) {
 
 ir::Graph run_differentiate(const ir::Graph& graph, DecisionLog&) { return differentiate(graph); }
 
+template <DType kHalf>
+ir::Graph run_amp(const ir::Graph& graph, DecisionLog& log) {
+  return amp(graph, kHalf, log);
+}
+
 // clang-format off
 constexpr Pass kPipeline[] = {
     {"verify", run_verify, "rejects a malformed graph before anything touches it"},
     {"differentiate", run_differentiate, "first: gradients are simplified like all else", true},
+    {"amp", run_amp<DType::bf16>, "after it: forward and backward are coloured together", true},
+    {"amp_f16", run_amp<DType::f16>, "the same in f16, which wants a scaled loss", true},
     {"expand", expand, "before the rules: they see what composites are made of", true},
     {"fold", fold_constants, "before simplify: a folded constant lets its rules fire"},
     {"simplify", simplify, "before cse: one form for what was written in several"},

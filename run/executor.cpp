@@ -188,9 +188,21 @@ int Executor::held_state(const std::string& name) const {
   fail("program ", program_.graph_name, " has no state '", name, "'");
 }
 
+bool Executor::is_packed(int held) const {
+  const int buffer = program_.values[at(held)].buffer;
+  for (const plan::Step& step : program_.steps) {
+    for (const Call& call : step.calls) {
+      const auto* product = std::get_if<ProductCall>(&call);
+      if (product && product->b_constant && product->b == buffer) return true;
+    }
+  }
+  return false;
+}
+
 void Executor::set_state(const std::string& name, const Array& value) {
-  put(held_state(name), value);
-  code_->constants_changed();
+  const int held = held_state(name);
+  put(held, value);
+  if (is_packed(held)) code_->constants_changed();
 }
 
 Array Executor::state(const std::string& name) const { return take(held_state(name)); }

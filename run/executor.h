@@ -45,6 +45,8 @@ class Executor {
   void set_state(const std::string& name, const Array& value);
   Array state(const std::string& name) const;
   Array fetch(const std::string& name) const;
+  /// What a held value's buffer holds at this moment; steps write over each other's.
+  Array value(int held) const { return take(held); }
 
   /// One step of the program. RunError names the kernel and what went wrong.
   void run();
@@ -69,6 +71,8 @@ class Executor {
   char* address(int buffer) const;
   int held_state(const std::string& name) const;
   void put(int held, const Array& value);
+  /// Whether code holds a packed copy of it.
+  bool is_packed(int held) const;
   Array take(int held) const;
 
   plan::Program program_;

@@ -152,7 +152,25 @@ void execute(const ir::Graph& graph, const ir::Node& node, Backend& backend, Val
   for (ir::ValueId id : node.inputs) values.drop(id);
 }
 
+std::string key_of(const ir::Graph& graph, const std::vector<ir::Fetch>& fetches) {
+  std::string key = graph.name;
+  for (const ir::Fetch& f : fetches) key += '\n' + f.name;
+  return key;
+}
+
+bool holds(const Executor& executor, const std::string& state) {
+  const auto& states = executor.program().states;
+  return std::any_of(states.begin(), states.end(),
+                     [&](const plan::StateBinding& s) { return s.state.name == state; });
+}
+
 }  // namespace
+
+ir::Graph wanted_graph(const ir::Package& package, const RunRequest& request) {
+  ir::Graph graph = find_graph(package, request.graph);
+  graph.fetches = fetches_of(graph, request.fetches);
+  return graph;
+}
 
 const ir::Graph& find_graph(const ir::Package& package, const std::string& name) {
   if (package.graphs.empty()) fail("the package has no graphs");
@@ -195,48 +213,72 @@ void Session::start(std::uint64_t seed) {
   }
 }
 
-Executor& Session::executor_for(const ir::Graph& graph, const std::vector<ir::Fetch>& fetches) {
-  std::string key = graph.name;
-  for (const ir::Fetch& f : fetches) key += '\n' + f.name;
-  std::unique_ptr<Executor>& executor = executors_[key];
-  if (!executor) {
-    ir::Graph wanted = graph;
-    wanted.fetches = fetches;
-    executor = std::make_unique<Executor>(compile(wanted, *target_, compile_).program, *target_);
+Session::Loaded& Session::loaded(const RunRequest& request) {
+  const ir::Graph& graph = find_graph(package_, request.graph);
+  Loaded& found = programs_[key_of(graph, fetches_of(graph, request.fetches))];
+  if (!found.executor) {
+    const ir::Graph wanted = wanted_graph(package_, request);
+    found.executor =
+        std::make_unique<Executor>(compile(wanted, *target_, compile_).program, *target_);
+    found.advances = !graph.nexts.empty();
   }
-  if (latest_ != executor.get()) {
-    collect();
-    for (const plan::StateBinding& s : executor->program().states) {
-      executor->set_state(s.state.name, states_.at(s.state.name));
-    }
-  }
-  return *executor;
+  return found;
 }
 
-void Session::collect() const {
+void Session::refresh(Loaded& loaded) {
+  if (loaded.version == version_) return;
+  const auto has = [&](const std::string& name) { return holds(*latest_->executor, name); };
+  for (const plan::StateBinding& s : loaded.executor->program().states) {
+    const std::string& name = s.state.name;
+    if (latest_ && has(name)) {
+      loaded.executor->set_state(name, latest_->executor->state(name));
+    } else {
+      loaded.executor->set_state(name, states_.at(name));
+    }
+  }
+  loaded.version = version_;
+}
+
+void Session::collect() {
   if (!latest_) return;
-  for (const plan::StateBinding& s : latest_->program().states) {
-    states_.at(s.state.name) = latest_->state(s.state.name);
+  for (const plan::StateBinding& s : latest_->executor->program().states) {
+    states_.at(s.state.name) = latest_->executor->state(s.state.name);
   }
   latest_ = nullptr;
 }
 
 void Session::prepare(const RunRequest& request) {
-  if (!target_) return;
+  if (target_) loaded(request);
+}
+
+void Session::use_program(const RunRequest& request, plan::Program program) {
+  check(target_ != nullptr, "a program for a backend that runs graphs");
   const ir::Graph& graph = find_graph(package_, request.graph);
-  executor_for(graph, fetches_of(graph, request.fetches));
+  Loaded& place = programs_[key_of(graph, fetches_of(graph, request.fetches))];
+  check(latest_ != &place, "the program of ", graph.name, " is replaced while it holds the states");
+  place = {std::make_unique<Executor>(std::move(program), *target_), 0, !graph.nexts.empty()};
+}
+
+const plan::Program* Session::program(const RunRequest& request) {
+  return target_ ? &loaded(request).executor->program() : nullptr;
 }
 
 Arrays Session::run_compiled(const RunRequest& request) {
   const ir::Graph& graph = find_graph(package_, request.graph);
-  Executor& executor = executor_for(graph, fetches_of(graph, request.fetches));
-  latest_ = &executor;
+  Loaded& current = loaded(request);
+  Executor& executor = *current.executor;
+  refresh(current);
   if (!executor.program().symbols.empty()) {
     const DimBindings sizes = executor.sizes_from(request.feeds);
     if (executor.sizes().empty() || !(sizes == executor.sizes())) executor.set_sizes(sizes);
   }
   check_feeds(graph, request.feeds, executor.sizes());
   for (const auto& [name, array] : request.feeds) executor.set_feed(name, array);
+  if (current.advances) {
+    if (latest_ != &current) collect();
+    latest_ = &current;
+    current.version = ++version_;
+  }
   executor.run();
   Arrays results;
   for (const plan::Binding& f : executor.program().fetches) {
@@ -268,16 +310,22 @@ Arrays Session::run(const RunRequest& request) {
 }
 
 const Array& Session::state(const std::string& name) const {
-  collect();
   const auto it = states_.find(name);
-  if (it != states_.end()) return it->second;
-  fail("there is no state '", name, "'.", suggestion(name, state_names()));
+  if (it == states_.end()) fail("there is no state '", name, "'.", suggestion(name, state_names()));
+  if (latest_ && holds(*latest_->executor, name)) it->second = latest_->executor->state(name);
+  return it->second;
 }
 
 void Session::set_state(const std::string& name, Array value) {
-  const Array& old = state(name);  // collects
-  check_array("state", name, value, {old.dtype(), shape_of(old.sizes())});
-  states_.find(name)->second = std::move(value);
+  const auto it = states_.find(name);
+  if (it == states_.end()) fail("there is no state '", name, "'.", suggestion(name, state_names()));
+  check_array("state", name, value, {it->second.dtype(), shape_of(it->second.sizes())});
+  ++version_;
+  if (latest_) {
+    if (holds(*latest_->executor, name)) latest_->executor->set_state(name, value);
+    latest_->version = version_;
+  }
+  it->second = std::move(value);
 }
 
 std::vector<std::string> Session::state_names() const {

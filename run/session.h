@@ -38,28 +38,46 @@ class Session {
   Arrays run(const RunRequest& request);
 
   /// Compiles what the request needs, where the backend runs programs: run() then starts at once.
+  /// Of the request's feeds nothing is read.
   void prepare(const RunRequest& request);
+  /// Takes this program for the request, instead of compiling one. It must be of the same graph
+  /// and fetches, for this target (plan::program_hash).
+  void use_program(const RunRequest& request, plan::Program program);
+  /// The program that runs the request, compiled if it was not; null where the backend has none.
+  const plan::Program* program(const RunRequest& request);
 
+  /// Its value now; the reference is good until the next call of state() for it or of run().
   const Array& state(const std::string& name) const;
-  /// UserError when the name is unknown or the array has another dtype or shape.
+  /// UserError when the name is unknown or the array has another dtype or shape. One state is
+  /// written in place: the others are not touched.
   void set_state(const std::string& name, Array value);
   std::vector<std::string> state_names() const;
 
   const ir::Package& package() const { return package_; }
 
  private:
+  /// A program in memory; its states are those of `version`.
+  struct Loaded {
+    std::unique_ptr<Executor> executor;
+    std::uint64_t version = 0;
+    bool advances = false;  // names next states
+  };
+
   void start(std::uint64_t seed);
   Arrays run_compiled(const RunRequest& request);
-  Executor& executor_for(const ir::Graph& graph, const std::vector<ir::Fetch>& fetches);
-  /// Fetches the states from whichever program advanced them last.
-  void collect() const;
+  Loaded& loaded(const RunRequest& request);
+  /// Gives a program the states as they are now.
+  void refresh(Loaded& loaded);
+  /// All states from the program that advanced them last.
+  void collect();
 
   ir::Package package_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Target> target_;
   CompileRequest compile_{};
-  std::map<std::string, std::unique_ptr<Executor>> executors_;  // by graph and fetches
-  mutable Executor* latest_ = nullptr;                          // holds newer states than states_
+  std::map<std::string, Loaded> programs_;  // by graph and fetches
+  Loaded* latest_ = nullptr;                // holds newer states than states_
+  std::uint64_t version_ = 1;               // of the states: changes when one does
   mutable Arrays states_;
 };
 
@@ -69,6 +87,9 @@ Session make_session(ir::Package package, std::string_view backend, std::uint64_
 
 /// By name, the first when it is empty; UserError with the nearest name when there is none.
 const ir::Graph& find_graph(const ir::Package& package, const std::string& name);
+
+/// The graph of a request with the fetches that it asks for: what is compiled.
+ir::Graph wanted_graph(const ir::Package& package, const RunRequest& request);
 
 /// Values for feeds that the user did not give: uniform for floats, small whole numbers for
 /// integers (below the number of classes where an op of the table says so), from the seed.

@@ -35,6 +35,9 @@ list_missing() {
   have_header gtest/gtest.h || echo "libgtest-dev: the tests are written with GoogleTest"
   have_header benchmark/benchmark.h || echo "libbenchmark-dev: the benches use Google Benchmark"
   have_header nlohmann/json.hpp || echo "nlohmann-json3-dev: io/ reads and writes JSON with it"
+  have_header toml++/toml.h || echo "libtomlplusplus-dev: train/ reads configs with it"
+  have_header png.h || echo "libpng-dev: train/ reads PNG pictures with it"
+  have_header jpeglib.h || echo "libjpeg-dev: train/ reads JPEG pictures with it"
   have python3 || echo "python3: runs the check of the rooms, a test"
   if [ "$verb" = fuzz ]; then
     have clang++ || echo "clang: compiles the fuzz targets, with libFuzzer"

@@ -147,6 +147,50 @@ TEST(Optimizers, AreTheModelsOwnOrTheOneAskedFor) {
   EXPECT_NE(resnet.find_state("optim.momentum.conv1.weight"), nullptr);
 }
 
+/// Attributes of the first update, as text.
+std::string update_of(const std::string& spec) {
+  const ir::Package package = models::build(spec);
+  for (const ir::Node& node : package.graphs[0].nodes) {
+    if (!node.op.ends_with("_update")) continue;
+    std::string text = node.op;
+    for (const auto& [name, value] : node.attrs) text += str(" ", name, "=", ir::attr_text(value));
+    return text;
+  }
+  return "none";
+}
+
+TEST(Optimizers, TakeTheSettingsOfTheirKeys) {
+  const std::string mlp = small_spec("mlp") + "&train=1", gpt2 = small_spec("gpt2") + "&train=1";
+  EXPECT_EQ(update_of(mlp), "sgd_update");
+  EXPECT_EQ(update_of(mlp + "&momentum=0.5&nesterov=1&weight_decay=0.25"),
+            "sgd_update momentum=0.5 nesterov=true weight_decay=0.25");
+  EXPECT_EQ(update_of(mlp + "&optimizer=adam&beta1=0.5&beta2=0.75&eps=0.125"),
+            "adam_update beta1=0.5 beta2=0.75 eps=0.125");
+  EXPECT_EQ(update_of(gpt2 + "&weight_decay=0"), "adam_update decoupled=true");
+  EXPECT_EQ(update_of(small_spec("resnet50") + "&train=1&momentum=0&weight_decay=0"), "sgd_update");
+}
+
+TEST(Steps, FetchWhatTheirKeysAskFor) {
+  const auto fetches = [](const std::string& keys) {
+    std::string names;
+    const ir::Package package = models::build(small_spec("mlp") + "&train=1&dtype=f32" + keys);
+    for (const ir::Fetch& f : package.graphs[0].fetches) names += f.name + " ";
+    for (const ir::StateUse& use : package.graphs[0].states) {
+      if (use.state.type.rank() == 0) names += use.state.name + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(fetches(""), "loss optim.lr optim.step ");
+  EXPECT_EQ(fetches("&clip=1"), "loss grad_norm optim.lr optim.step ");
+  EXPECT_EQ(fetches("&accumulate=4"), "loss optim.micro optim.lr optim.step ");
+  EXPECT_EQ(fetches("&on_nan=skip"), "loss skipped optim.lr optim.step ");
+  EXPECT_EQ(fetches("&precision=bf16"), "loss optim.lr optim.step ");
+  EXPECT_EQ(fetches("&precision=f16"), "loss skipped optim.scale optim.good optim.lr optim.step ");
+  EXPECT_EQ(fetches("&precision=f16&loss_scale=0"), "loss optim.lr optim.step ");
+  EXPECT_EQ(fetches("&loss_scale=8&clip=2&accumulate=3"),
+            "loss grad_norm skipped optim.scale optim.micro optim.good optim.lr optim.step ");
+}
+
 TEST(FirstValues, OfRwkv4FollowItsFormulas) {
   const auto value = [](const std::string& spec, const std::string& name) {
     for (const ir::State& state : state_table(models::build(spec))) {
@@ -185,7 +229,8 @@ TEST(Mistakes, NameTheNearest) {
             "resnet50, vgg19, rwkv4, gpt2, unet");
   EXPECT_EQ(mistake("mlp?widht=3"),
             "mlp has no key 'widht'. Did you mean 'width'? It has batch, dtype, train, optimizer, "
-            "lr, width");
+            "lr, momentum, nesterov, beta1, beta2, eps, weight_decay, clip, accumulate, precision, "
+            "loss_scale, loss_scale_every, on_nan, width");
   EXPECT_EQ(mistake("mlp?dtype=f33"),
             "mlp: dtype cannot be 'f33'. Did you mean 'f32'? It is one of f32, f16, bf16, f64");
   EXPECT_EQ(mistake("mlp?optimizer=adma"),
@@ -204,6 +249,19 @@ TEST(Mistakes, InValues) {
   EXPECT_EQ(mistake("mlp?train=1&lr=fast"), "mlp: lr must be a number, not 'fast'");
   EXPECT_EQ(mistake("mlp?lr=-1"), "mlp: lr must not be negative, is -1");
   EXPECT_EQ(mistake("mlp?lr=inf"), "mlp: lr must be finite, is inf");
+  EXPECT_EQ(mistake("mlp?weight_decay=-1"), "mlp: weight_decay must not be negative, is -1");
+  EXPECT_EQ(mistake("mlp?momentum=1"), "mlp: momentum must be at least 0 and below 1, is 1");
+  EXPECT_EQ(mistake("mlp?nesterov=1"), "mlp: nesterov=1 needs a momentum");
+  EXPECT_EQ(mistake("mlp?beta1=0.5"),
+            "mlp: beta1 is no setting of sgd. Leave it out, or set optimizer");
+  EXPECT_EQ(mistake("gpt2?momentum=0.5"),
+            "gpt2: momentum is no setting of adamw. Leave it out, or set optimizer");
+  EXPECT_EQ(mistake("mlp?clip=-1"), "mlp: clip must not be negative, is -1");
+  EXPECT_EQ(mistake("mlp?accumulate=0"), "mlp: accumulate must be from 1 to 1048576, is 0");
+  EXPECT_EQ(mistake("mlp?precision=f64"),
+            "mlp: precision cannot be 'f64'. Did you mean 'f32'? It is one of f32, bf16, f16");
+  EXPECT_EQ(mistake("mlp?precision=bf16"),
+            "mlp: precision=bf16 keeps weights in f32, but dtype is f16. Say dtype=f32");
   EXPECT_EQ(mistake("gpt2?width=10&heads=3"), "gpt2: width=10 is not a multiple of heads=3");
   EXPECT_EQ(mistake("gpt2?dropout=1"), "gpt2: dropout must be at least 0 and below 1, is 1");
   EXPECT_EQ(mistake("vgg19?image=31"), "vgg19: image must be at least 32, is 31");

@@ -1,10 +1,10 @@
-// Optimizers against PyTorch's, clipping, accumulation, their states, mistakes.
+// Optimizers against PyTorch's, clipping, their states, mistakes. What a step does besides is in
+// step_test.cpp.
 #include "nn/optimizer.h"
 
 #include "io/safetensors.h"
 #include "ir/verify.h"
 #include "nn/layers.h"
-#include "ops/loss.h"
 #include "tests/nn/run_ref.h"
 
 namespace plait {
@@ -106,7 +106,8 @@ TEST(Clipping, IsByTheJointNorm) {
   Weights net;
   Builder b("apply");
   const std::vector<Tensor> grads{b.feed("g", DType::f32, {5, 3}), b.feed("g2", DType::f32, {4})};
-  nn::apply_gradients(b, nn::Sgd{.lr = 0.1}, net.parameters(), nn::clip_by_global_norm(grads, 1));
+  nn::apply_gradients(b, nn::Sgd{.lr = 0.1}, net.parameters(),
+                      nn::clip_by_global_norm(grads, 1).grads);
   Session session = session_of(b);
   for (const std::string name : {"w", "w2"}) {
     session.set_state(name, file.tensor("state." + name));
@@ -124,66 +125,7 @@ TEST(Clipping, IsByTheJointNorm) {
 struct Net : nn::ModuleOf<Net> {
   using ModuleOf::ModuleOf;
   nn::Linear fc1{this, "fc1", 3, 4}, fc2{this, "fc2", 4, 2};
-  Tensor forward(const Tensor& x) { return fc2(fc1(x)); }
-  /// On `rows` rows of x and t.
-  Tensor loss(Builder& b, std::int64_t rows) {
-    const Tensor y = (*this)(b.feed("x", dtype(), {rows, 3}));
-    return ops::mse_loss(y, b.feed("t", dtype(), {rows, 2}));
-  }
 };
-
-Array counting(DType dtype, Sizes sizes, double from) {
-  Array out(dtype, std::move(sizes));
-  for (std::int64_t i = 0; i < out.count(); ++i) out.set(i, std::sin(from + double(i)));
-  return out;
-}
-
-TEST(Accumulation, OfFourSmallBatchesIsOneStepOnTheirMean) {
-  const nn::Optimizer optimizer = nn::AdamW{.lr = 0.1};
-  constexpr double kClip = 0.05;
-  Net net(DType::f64);
-  Builder whole("whole"), part("part"), apply("apply");
-  nn::minimize(net.loss(whole, 8), net.parameters(), optimizer, kClip);
-  nn::accumulate_gradients(part, net.parameters(),
-                           nn::gradients_of(net.loss(part, 2), net.parameters()));
-  nn::apply_accumulated(apply, optimizer, net.parameters(), kClip);
-  ir::Package package;
-  package.graphs.push_back(part.take());
-  package.graphs.push_back(apply.take());
-  Session reference = session_of(whole), session(package, make_backend("ref"));
-  for (int step = 0; step < 2; ++step) {
-    const Array x = counting(DType::f64, {8, 3}, step), t = counting(DType::f64, {8, 2}, 9 + step);
-    reference.run({"whole", {{"x", x}, {"t", t}}, {}});
-    for (int i = 0; i < 4; ++i) {
-      const Array xs = step_of(x.reshaped({4, 2, 3}), i, DType::f64);
-      session.run({"part", {{"x", xs}, {"t", step_of(t.reshaped({4, 2, 2}), i, DType::f64)}}, {}});
-    }
-    EXPECT_EQ(session.state("optim.grads").integer(0), 4);
-    session.run({"apply", {}, {}});
-    EXPECT_EQ(session.state("optim.grads").integer(0), 0);
-    EXPECT_EQ(deviation(session.state("optim.grad.fc1.weight"), Array(DType::f64, {4, 3})), 0);
-  }
-  for (const nn::Parameter* p : net.parameters()) {
-    EXPECT_LT(deviation(session.state(p->name()), reference.state(p->name())), 1e-12) << p->name();
-  }
-  EXPECT_EQ(session.state("optim.step").integer(0), 2);
-}
-
-TEST(Accumulation, SumsHalvesInF32AndAppliesNothingSafely) {
-  Net net(DType::f16);
-  Builder part("part"), apply("apply");
-  nn::accumulate_gradients(part, net.parameters(),
-                           nn::gradients_of(net.loss(part, 2), net.parameters()));
-  EXPECT_EQ(part.graph().find_state("optim.grad.fc1.weight")->state.type.dtype, DType::f32);
-  nn::apply_accumulated(apply, nn::Sgd{.lr = 1}, net.parameters());
-  ir::Package package;
-  package.graphs.push_back(part.take());
-  package.graphs.push_back(apply.take());
-  Session session(package, make_backend("ref"));
-  const Array before = session.state("fc1.weight");
-  session.run({"apply", {}, {}});
-  EXPECT_TRUE(session.state("fc1.weight").same_bits(before));
-}
 
 TEST(OptimizerMistakes, AreNamed) {
   Net net;

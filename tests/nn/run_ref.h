@@ -1,9 +1,12 @@
-// Running what a test has built, on the reference backend.
+// Running what a test has built, on the reference backend or compiled.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <string>
 
 #include "backends/backends.h"
@@ -16,6 +19,13 @@ inline Session session_of(Builder& b, std::uint64_t seed = 0) {
   ir::Package package;
   package.graphs.push_back(b.take());
   return Session(std::move(package), make_backend("ref"), seed);
+}
+
+/// The cpu's, with a kernel cache beside the test program.
+inline std::unique_ptr<Target> cpu_target(int threads) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  ::setenv("PLAIT_CACHE", (program.parent_path() / "kernel_cache").c_str(), 1);
+  return make_target("cpu", threads);
 }
 
 /// The text of the UserError that `action` raises.

@@ -29,7 +29,8 @@ TEST(Pipeline, EveryPassHasAnOwnNameAndSaysWhy) {
     EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
     EXPECT_FALSE(pass.why.empty()) << pass.name;
   }
-  EXPECT_EQ(join(pass_names(), " "), "verify differentiate expand fold simplify cse dead");
+  EXPECT_EQ(join(pass_names(), " "),
+            "verify differentiate amp amp_f16 expand fold simplify cse dead");
 }
 
 TEST(Pipeline, RunsAllButWhatWaitsForARequest) {
@@ -79,13 +80,12 @@ TEST(Pipeline, UnknownPass) {
               run_pipeline(graph, {{}, "simplfy", {}});
             }),
             "there is no pass 'simplfy'. Did you mean 'simplify'? The passes are verify, "
-            "differentiate, expand, fold, simplify, cse, dead");
+            "differentiate, amp, amp_f16, expand, fold, simplify, cse, dead");
   EXPECT_EQ(message_of<UserError>([&] {
               run_pipeline(graph, {{"shard"}, "", {}});
             }),
-            "there is no pass 'shard'. The passes are verify, differentiate, expand, fold, "
-            "simplify, cse, "
-            "dead");
+            "there is no pass 'shard'. The passes are verify, differentiate, amp, amp_f16, "
+            "expand, fold, simplify, cse, dead");
 }
 
 TEST(Pipeline, RejectsAMalformedGraphAsTheUsers) {

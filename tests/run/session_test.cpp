@@ -227,5 +227,63 @@ TEST(Session, APackageWithoutGraphs) {
   EXPECT_EQ(message_of<UserError>([&] { s.run({}); }), "the package has no graphs");
 }
 
+// --- compiled: states live in the programs ---
+
+double first(const Arrays& results, const std::string& name) { return results.at(name).real(0); }
+
+TEST(CompiledSession, GraphsTakeTurnsOverTheSameStates) {
+  Session s = make_session(ir::parse(kStep), "cpu", 0, 1), ref = session();
+  for (const char* graph : {"look", "step", "look", "look", "step", "step", "look", "step"}) {
+    const RunRequest request{graph, graph == std::string("step") ? feeds() : Arrays(), {}};
+    const Arrays got = s.run(request), wanted = ref.run(request);
+    for (const auto& [name, array] : wanted) {
+      EXPECT_TRUE(array.same_bits(got.at(name))) << graph << " " << name;
+    }
+  }
+  EXPECT_TRUE(s.state("w").same_bits(ref.state("w")));
+  EXPECT_EQ(s.state("count").integer(0), 12);
+}
+
+TEST(CompiledSession, OneStateIsSetAndTheOthersStay) {
+  Session s = make_session(ir::parse(kStep), "cpu", 0, 1);
+  s.run({"step", feeds(), {}});
+  s.set_state("w", Array::of(DType::f32, {2}, {10, 20}));
+  EXPECT_EQ(first(s.run({"look", {}, {}}), "twice"), 20);
+  EXPECT_EQ(first(s.run({"step", feeds(), {}}), "loss"), 33);
+  EXPECT_EQ(s.state("count").integer(0), 6);
+  EXPECT_EQ(first(s.run({"look", {}, {}}), "twice"), 22);
+  // A state that only one of the graphs has.
+  s.set_state("count", Array::scalar(DType::i64, 100));
+  EXPECT_EQ(first(s.run({"look", {}, {}}), "twice"), 22);
+  EXPECT_EQ(first(s.run({"step", feeds(), {}}), "more"), 103);
+}
+
+TEST(CompiledSession, WhatWasPackedIsPackedAgain) {
+  const char* const text = R"(
+graph use(x: f32[8,16]) state(w: f32[16,16] = ones, b: f32[16]) {
+  %y = linear(x, w, b) : f32[8,16]
+  return %y
+})";
+  Session s = make_session(ir::parse(text), "cpu", 0, 1);
+  Array x(DType::f32, {8, 16});
+  for (int i = 0; i < 128; ++i) x.set(i, 1);
+  EXPECT_EQ(first(s.run({"use", {{"x", x}}, {}}), "y"), 16);
+  Array w(DType::f32, {16, 16});
+  for (int i = 0; i < 256; ++i) w.set(i, 3);
+  s.set_state("w", w);
+  EXPECT_EQ(first(s.run({"use", {{"x", x}}, {}}), "y"), 48);
+}
+
+TEST(CompiledSession, AProgramCanBeGiven) {
+  Session s = make_session(ir::parse(kStep), "cpu", 0, 1);
+  const RunRequest request{"step", feeds(), {}};
+  const plan::Program kept = *s.program(request);
+  Session other = make_session(ir::parse(kStep), "cpu", 0, 1);
+  other.use_program(request, kept);
+  EXPECT_EQ(plan::to_bytes(*other.program(request)), plan::to_bytes(kept));
+  EXPECT_EQ(first(other.run(request), "loss"), first(s.run(request), "loss"));
+  EXPECT_EQ(session().program(request), nullptr);
+}
+
 }  // namespace
 }  // namespace plait

@@ -184,7 +184,7 @@ TEST(AicfFromGraph, MomentumAndClippingHaveNoWord) {
   Builder b("clipped");
   const Tensor loss =
       ops::mse_loss(net(b.feed("x", DType::f32, {3, 6})), b.feed("target", DType::f32, {3, 2}));
-  nn::minimize(loss, net.parameters(), nn::Sgd{}, 1.0);
+  nn::minimize(loss, net.parameters(), nn::Sgd{}, {.clip = 1.0});
   const std::string clipped =
       plait::test::message_of([&] { static_cast<void>(from_graph(b.graph())); });
   EXPECT_NE(clipped.find("aicf: no word for "), std::string::npos) << clipped;

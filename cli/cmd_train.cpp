@@ -1,0 +1,139 @@
+// plait train: a config, a preset or a run to go on with; Ctrl-C ends it in order.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/timing.h"
+#include "io/file.h"
+#include "train/config.h"
+#include "train/curve.h"
+#include "train/presets.h"
+#include "train/stop_signal.h"
+#include "train/trainer.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--resume", "RUN", "go on with the run of this folder, from its newest whole checkpoint"},
+    {"--overwrite", "", "remove a run that the output folder holds, and begin anew"},
+    {"--presets", "", "list the presets"},
+    {"--curves", "RUN,RUN,...", "draw the losses of these runs into one picture, -o says where"},
+    {"-o", "F.svg", "with --curves: the picture; curves.svg unless said"},
+    {"--json", "", "print the summary as JSON; progress goes to standard error"},
+};
+
+/// What the build puts beside the program: the text that data.kind "text" without a path means.
+std::string own_text() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "" : (program.parent_path() / "corpus.txt").string();
+}
+
+train::Progress::Place place_of(bool json) {
+  const Clock::time_point start = Clock::now();
+  train::Progress::Place place;
+  place.print = json ? print_error : print;
+  place.seconds = [start] { return seconds_since(start); };
+  place.redraws = json ? error_is_terminal() : output_is_terminal();
+  place.columns = [json] { return train::terminal_columns(json ? STDERR_FILENO : STDOUT_FILENO); };
+  return place;
+}
+
+train::TrainRequest request_from(const Args& args) {
+  train::TrainRequest request;
+  std::vector<std::string> words = args.words();
+  if (args.has("--resume")) {
+    if (args.has("--overwrite")) throw UsageError("--resume goes on, --overwrite begins anew");
+    const std::string run = args.text("--resume");
+    const std::string config = run + "/" + train::kConfigFile;
+    if (!std::filesystem::exists(config)) {
+      fail(run, " is not a run's folder: there is no ", config);
+    }
+    request.config = train::load_config(config, words);
+    request.config.output.folder = run;
+    request.open = train::RunFolder::Open::resume;
+  } else {
+    if (words.empty()) throw UsageError("wants CONFIG.toml, preset:NAME or --resume RUN");
+    const std::string source = words.front();
+    words.erase(words.begin());
+    request.config = train::load_config(source, words);
+    if (args.has("--overwrite")) request.open = train::RunFolder::Open::overwrite;
+  }
+  request.own_text = own_text();
+  request.place = place_of(args.has("--json"));
+  request.stop = train::StopSignal::asked;
+  return request;
+}
+
+void list_presets() {
+  Table table;
+  for (const train::Preset& preset : train::all_presets()) {
+    table.rows.push_back({"preset:" + std::string(preset.name), std::string(preset.doc)});
+  }
+  print(table.text());
+}
+
+void draw_curves(const Args& args) {
+  std::vector<train::Curve> curves;
+  for (const std::string& run : split(args.text("--curves"), ',')) {
+    curves.push_back({run, train::read_metrics(run + "/" + train::kMetricsFile)});
+  }
+  const std::string path = args.text("-o", "curves.svg");
+  io::write_file(path, {train::curve_svg(curves, "loss over steps")});
+  print(str("wrote ", path, "\n"));
+}
+
+/// How to go on after an error, where there is a run to go on with.
+std::string with_resume(std::string error, const std::string& folder) {
+  if (!std::filesystem::exists(folder + "/" + train::kConfigFile)) return error;
+  while (error.ends_with('.')) error.pop_back();
+  return error + ". To go on: plait train --resume " + folder;
+}
+
+void run_train(const Args& args) {
+  if (args.has("--presets")) return list_presets();
+  if (args.has("--curves")) return draw_curves(args);
+  if (args.has("-o")) throw UsageError("-o goes with --curves");
+  const train::TrainRequest request = request_from(args);
+  const train::StopSignal signal;
+  const std::string& folder = request.config.output.folder;
+  train::TrainResult result;
+  try {
+    result = train::train(request);
+  } catch (const RunError& e) {
+    throw RunError(with_resume(e.what(), folder));
+  }
+  if (!result.finished) {
+    request.place.print(str(train::StopSignal::name(), ": stopped after step ", result.step, " of ",
+                            result.steps, "; to go on: plait train --resume ", folder, "\n"));
+  }
+  if (args.has("--json")) print(result.summary);
+}
+
+}  // namespace
+
+constinit const Command kTrain{
+    .name = "train",
+    .usage = "CONFIG.toml|preset:NAME [key=value ...] | --resume RUN [key=value ...]",
+    .doc = "trains a model as a config says, or goes on with a run",
+    .least_words = 0,
+    .most_words = 1000,
+    .flags = kFlags,
+    .details =
+        "A config is TOML; docs/train.md lists every key. key=value comes over what the file\n"
+        "says: `steps=200 optimizer.lr=1e-3`. The output folder gets config.toml (all keys),\n"
+        "metrics.jsonl, TensorBoard events, checkpoints, and at the end curve.svg, summary.json.\n"
+        "Ctrl-C or SIGTERM: the step is finished, a checkpoint written, and how to go on is said;\n"
+        "a second one ends at once. A resumed run gives the same bits as one that never stopped.\n",
+    .example =
+        "  $ plait train preset:rwkv4-small\n"
+        "  $ plait train run.toml steps=500 output.folder=runs/first\n"
+        "  $ plait train --resume runs/first steps=1000\n",
+    .run = run_train};
+
+}  // namespace plait::cli

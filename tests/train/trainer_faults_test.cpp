@@ -1,0 +1,186 @@
+// The trainer when something goes wrong: signals, damaged checkpoints, data that changed, losses
+// that are not finite.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "io/file.h"
+#include "tests/raises.h"
+#include "tests/train/small_run.h"
+#include "train/metrics.h"
+#include "train/states.h"
+#include "train/stop_signal.h"
+
+namespace plait::train {
+namespace {
+
+namespace fs = std::filesystem;
+using test::message_of;
+using test::same_end;
+using test::SmallRuns;
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(TrainerFaults, ASignalEndsTheRunAfterItsStep) {
+  SmallRuns runs({"checkpoint.every=0"});
+  runs.run("whole");
+  const StopSignal signal;
+  TrainRequest request = runs.request("run", RunFolder::Open::fresh);
+  int asked = 0;
+  request.stop = [&] {
+    if (++asked == 6) raise(SIGTERM);
+    return StopSignal::asked();
+  };
+  const TrainResult result = train(request);
+  EXPECT_STREQ(StopSignal::name(), "SIGTERM");
+  EXPECT_FALSE(result.finished);
+  EXPECT_EQ(result.step, 5);
+  EXPECT_EQ(runs.end_of("run").state.step, 5);
+  EXPECT_TRUE(runs.resume("run").finished);
+  EXPECT_TRUE(same_end(runs.end_of("run"), runs.end_of("whole")));
+}
+
+TEST(TrainerFaultsDeathTest, ASecondSignalEndsTheProcess) {
+  EXPECT_EXIT(
+      {
+        const StopSignal signal;
+        raise(SIGINT);
+        raise(SIGINT);
+      },
+      testing::KilledBySignal(SIGINT), "");
+}
+
+TEST(TrainerFaults, AStopBeforeTheFirstStep) {
+  SmallRuns runs;
+  TrainRequest request = runs.request("run", RunFolder::Open::fresh);
+  request.stop = [] { return true; };
+  EXPECT_FALSE(train(request).finished);
+  EXPECT_TRUE(runs.resume("run").finished);
+  runs.run("whole");
+  EXPECT_TRUE(same_end(runs.end_of("run"), runs.end_of("whole")));
+}
+
+TEST(TrainerFaults, ADamagedCheckpointIsPassedOver) {
+  SmallRuns runs({"checkpoint.every=4"});
+  runs.run("whole");
+  runs.run("run", 14);
+  const std::string newest = checkpoints_of(runs.path("run"))[0];
+  fs::resize_file(newest + "/" + kWeightsFile, 100);
+  runs.said.clear();
+  EXPECT_TRUE(runs.resume("run").finished);
+  EXPECT_TRUE(holds(runs.said, "from step 12 to")) << runs.said;
+  EXPECT_TRUE(holds(runs.said, newest)) << runs.said;
+  EXPECT_TRUE(same_end(runs.end_of("run"), runs.end_of("whole")));
+}
+
+TEST(TrainerFaults, DamagedProgramsArePlannedAnew) {
+  SmallRuns runs;
+  runs.run("whole");
+  runs.run("run", 8);
+  fs::resize_file(runs.path("run") + "/train.plan", 500);
+  std::ofstream(runs.path("run") + "/eval.plan.json") << "{\"hash\": \"1\"}";
+  runs.said.clear();
+  EXPECT_TRUE(runs.resume("run").finished);
+  EXPECT_TRUE(holds(runs.said, "train.plan")) << runs.said;
+  EXPECT_TRUE(holds(runs.said, "eval.plan is for another model")) << runs.said;
+  EXPECT_TRUE(same_end(runs.end_of("run"), runs.end_of("whole")));
+}
+
+TEST(TrainerFaults, TheKeptProgramIsUsed) {
+  SmallRuns runs;
+  runs.run("run", 8);
+  const std::string path = runs.path("run") + "/train.plan";
+  const auto written = fs::last_write_time(path);
+  runs.said.clear();
+  runs.resume("run");
+  EXPECT_EQ(fs::last_write_time(path), written);
+  EXPECT_FALSE(holds(runs.said, "note:")) << runs.said;
+}
+
+TEST(TrainerFaults, DataThatShrankIsRefused) {
+  SmallRuns runs;
+  runs.run("run", 8);
+  fs::resize_file(runs.path("text.txt"), 3000);
+  const std::string said = message_of([&] { runs.resume("run"); });
+  EXPECT_TRUE(said.starts_with("the data is not what it was when " + runs.path("run"))) << said;
+  EXPECT_EQ(runs.end_of("run").state.step, 8);
+}
+
+TEST(TrainerFaults, AnotherModelIsRefused) {
+  SmallRuns runs;
+  runs.run("run", 8);
+  const std::string said = message_of([&] { runs.resume("run", 0, {"width=32"}); });
+  EXPECT_TRUE(holds(said, "step-00000008: state '")) << said;
+  EXPECT_TRUE(holds(said, "the graph wants")) << said;
+}
+
+TEST(TrainerFaults, NothingToEvaluateOn) {
+  SmallRuns runs({"one_chunk=true"});
+  const std::string said = message_of([&] { runs.run("run"); });
+  EXPECT_TRUE(said.starts_with("data.one_chunk leaves nothing to evaluate on")) << said;
+  EXPECT_FALSE(fs::exists(runs.path("run")));
+}
+
+TEST(TrainerFaults, ARunIsNotOverwrittenUnasked) {
+  SmallRuns runs;
+  runs.run("run", 2);
+  const std::string said = message_of([&] { runs.run("run"); });
+  EXPECT_TRUE(holds(said, "holds a run already: go on with it by --resume")) << said;
+  EXPECT_TRUE(runs.run("run", 0, {}, RunFolder::Open::overwrite).finished);
+}
+
+TEST(TrainerFaults, AFolderThatCannotBeMade) {
+  SmallRuns runs;
+  std::ofstream(runs.path("file")) << "x";
+  const std::string said = message_of<RunError>([&] { runs.run("file/run"); });
+  EXPECT_TRUE(holds(said, runs.path("file/run"))) << said;
+}
+
+/// Diverges: the weights grow by a factor in every step.
+std::vector<std::string> diverging() {
+  return {"model.name=mlp",      "dtype=f32",   "width=4",
+          "data.kind=synthetic", "batch=8",     "samples=64",
+          "optimizer.kind=sgd",  "lr=1e6",      "schedule.kind=constant",
+          "warmup_steps=0",      "eval.every=0"};
+}
+
+TEST(TrainerFaults, ALossThatIsNotFiniteStopsTheRunAndNamesTheOp) {
+  SmallRuns runs(diverging());
+  const std::string said = message_of<RunError>([&] { runs.run("run"); });
+  EXPECT_TRUE(said.starts_with("loss is ")) << said;
+  EXPECT_TRUE(holds(said, " at step ")) << said;
+  EXPECT_TRUE(holds(said, "the first ")) << said;
+  EXPECT_TRUE(holds(said, "was made by [")) << said;
+  EXPECT_TRUE(holds(said, "no checkpoint was written before it")) << said;
+}
+
+TEST(TrainerFaults, NothingThatIsNotFiniteIsKept) {
+  auto arguments = diverging();
+  arguments.push_back("checkpoint.every=1");
+  SmallRuns runs(arguments);
+  const std::string said = message_of<RunError>([&] { runs.run("run"); });
+  EXPECT_TRUE(holds(said, "is not finite at step ") || said.starts_with("loss is ")) << said;
+  EXPECT_TRUE(holds(said, "the last checkpoint is ")) << said;
+  for (const auto& [name, tensor] : runs.end_of("run").weights) {
+    EXPECT_TRUE(all_finite(tensor)) << name;
+  }
+}
+
+TEST(TrainerFaults, UpdatesAreLeftOutWhenAskedTo) {
+  auto arguments = diverging();
+  arguments.push_back("on_nan=skip");
+  SmallRuns runs(arguments);
+  const TrainResult result = runs.run("run");
+  EXPECT_TRUE(result.finished);
+  EXPECT_FALSE(holds(result.summary, "\"updates_left_out\": 0,")) << result.summary;
+  for (const auto& [name, tensor] : runs.end_of("run").weights) {
+    EXPECT_TRUE(all_finite(tensor)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace plait::train

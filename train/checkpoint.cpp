@@ -1,0 +1,287 @@
+// Writing, checking and reading checkpoints.
+#include "train/checkpoint.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/text.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+#include "train/crc32c.h"
+
+namespace plait::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kStep = "step-";
+constexpr std::string_view kTemporary = ".tmp-";
+constexpr std::size_t kMostStateBytes = 16 << 20;
+
+std::string name_of(std::int64_t step) {
+  char text[32];
+  std::snprintf(text, sizeof text, "step-%08lld", static_cast<long long>(step));
+  return text;
+}
+
+/// The step of a checkpoint's folder; -1 for any other name.
+std::int64_t step_of(std::string_view name) {
+  if (!name.starts_with(kStep)) return -1;
+  std::int64_t step = -1;
+  const char* end = name.data() + name.size();
+  const auto read = std::from_chars(name.data() + kStep.size(), end, step);
+  return read.ec == std::errc() && read.ptr == end && step >= 0 && name == name_of(step) ? step
+                                                                                         : -1;
+}
+
+std::string folder_of(const std::string& run) { return str(run, "/", kCheckpointFolder); }
+std::string last_name(const std::string& path) { return fs::path(path).filename().string(); }
+
+/// A name in `folder` that nobody else uses and that a later start removes.
+std::string temporary_in(const std::string& folder, const std::string& name) {
+  static std::atomic<unsigned> counter{0};
+  return str(folder, "/", kTemporary, ::getpid(), "-", counter.fetch_add(1), "-", name);
+}
+
+/// The files of one checkpoint on their way to the disk.
+class Writer {
+ public:
+  Writer(Disk& disk, std::string folder, std::int64_t step, std::uint64_t needed)
+      : disk_(disk), folder_(std::move(folder)), step_(step), needed_(needed) {
+    temporary_ = temporary_in(folder_, name_of(step));
+    if (disk_.make_folder(folder_) != 0) {
+      if (errno != EEXIST) fails("make the folder", folder_);
+    } else if (const std::string run = fs::path(folder_).parent_path().string();
+               !sync_folder(disk_, run)) {
+      fails("sync", run);
+    }
+    if (disk_.make_folder(temporary_) != 0) fails("make the folder", temporary_);
+  }
+
+  FileSum write(const std::string& name, const std::vector<std::string_view>& parts) {
+    FileSum sum;
+    const std::string path = temporary_ + "/" + name;
+    if (!write_synced(disk_, path, parts, sum)) fails("write", path);
+    return sum;
+  }
+
+  /// Gives it its name; one that had it before is gone then.
+  std::string publish() {
+    const std::string path = folder_ + "/" + name_of(step_);
+    if (!sync_folder(disk_, temporary_)) fails("sync", temporary_);
+    if (disk_.rename(temporary_, path) != 0) {
+      const bool taken = errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR;
+      if (!taken || !replace(path)) fails("rename to", path);
+    }
+    if (!sync_folder(disk_, folder_)) throw RunError(str("cannot sync ", folder_, reason()));
+    return path;
+  }
+
+ private:
+  static std::string reason() { return str(": ", std::strerror(errno)); }
+
+  bool replace(const std::string& path) {
+    if (disk_.exchange(temporary_, path) != 0) {  // a file system that cannot: in two steps
+      const std::string old = temporary_in(folder_, "old-" + name_of(step_));
+      if (disk_.rename(path, old) != 0) return false;
+      if (disk_.rename(temporary_, path) != 0) {
+        const int cause = errno;
+        disk_.rename(old, path);
+        errno = cause;
+        return false;
+      }
+      temporary_ = old;
+    }
+    remove_tree(disk_, temporary_);
+    return true;
+  }
+
+  [[noreturn]] void fails(std::string_view action, const std::string& path) {
+    const int cause = errno;
+    const bool space = cause == ENOSPC || cause == EDQUOT || cause == EFBIG;
+    const bool refused = cause == EROFS || cause == EACCES || cause == EPERM;
+    remove_tree(disk_, temporary_);
+    std::string text = str("cannot ", action, " ", path, ": ", std::strerror(cause),
+                           ". The checkpoint of step ", step_, " is not written");
+    if (space) {
+      text += str("; it needs ", bytes_text(static_cast<std::int64_t>(needed_)), " bytes",
+                  free_space_text(folder_));
+    }
+    if (refused) text += "; the run's folder must be writable";
+    throw RunError(text + ". Older checkpoints are as they were.");
+  }
+
+  Disk& disk_;
+  std::string folder_, temporary_;
+  std::int64_t step_;
+  std::uint64_t needed_;
+};
+
+void remove_old(Disk& disk, const std::string& path, std::vector<std::string>& notes) {
+  // Under its temporary name first: a piece of it is never taken for a checkpoint.
+  const std::string folder = fs::path(path).parent_path().string();
+  const std::string temporary = temporary_in(folder, "old-" + last_name(path));
+  if (disk.rename(path, temporary) != 0 || !remove_tree(disk, temporary)) {
+    notes.push_back(str("cannot remove the old checkpoint ", path, ": ", std::strerror(errno)));
+  }
+}
+
+std::uint64_t bytes_in(const std::vector<std::string_view>& parts) {
+  std::uint64_t bytes = 0;
+  for (const std::string_view part : parts) bytes += part.size();
+  return bytes;
+}
+
+/// The sum of a file as it is now.
+FileSum sum_of(const std::string& path) {
+  io::InputFile file(path);
+  FileSum sum;
+  std::string piece(1 << 20, ' ');
+  while (const std::size_t got = file.read(piece.data(), piece.size())) {
+    sum.bytes += got;
+    sum.crc = crc32c(std::string_view(piece).substr(0, got), sum.crc);
+  }
+  return sum;
+}
+
+TrainState read_state(const std::string& path, FileSums& files) {
+  const std::string file = str(path, "/", kStateFile);
+  const std::size_t bytes = io::InputFile(file).expected_bytes();
+  if (bytes > kMostStateBytes) fail(kStateFile, " has ", bytes, " bytes");
+  const std::string text = io::read_file(file);
+  TrainState state;
+  try {
+    state = parse_state(text, files);
+  } catch (const UserError& e) {
+    fail(kStateFile, " ", e.what());
+  }
+  const std::int64_t named = step_of(last_name(path));
+  if (named >= 0 && named != state.step) fail(kStateFile, " is of step ", state.step);
+  return state;
+}
+
+/// UserError or RunError says what is wrong with it.
+TrainState checked_state(const std::string& path) {
+  FileSums files;
+  TrainState state = read_state(path, files);
+  for (const char* name : {kWeightsFile, kOthersFile}) {
+    const auto known = files.find(name);
+    if (known == files.end()) fail(kStateFile, " says nothing of ", name);
+    const FileSum now = sum_of(str(path, "/", name));
+    if (now.bytes != known->second.bytes) {
+      fail(name, " has ", with_commas(static_cast<std::int64_t>(now.bytes)), " bytes, ",
+           with_commas(static_cast<std::int64_t>(known->second.bytes)), " were written");
+    }
+    if (now.crc != known->second.crc) fail(name, " does not match its checksum");
+  }
+  return state;
+}
+
+}  // namespace
+
+Written write_checkpoint(const std::string& run, const TrainState& state, const Tensors& weights,
+                         const Tensors& others, int keep, Disk& disk) {
+  check(keep >= 1 && state.step >= 0, "[checkpoint] keep ", keep, ", step ", state.step);
+  const std::map<std::string, std::string> metadata{{"format", "pt"}};  // what Hugging Face expects
+  const io::SafetensorsBytes w = io::safetensors_bytes(weights, metadata, kWeightsFile);
+  const io::SafetensorsBytes o = io::safetensors_bytes(others, metadata, kOthersFile);
+  // The sums have a fixed width, or nearly.
+  const std::uint64_t state_bytes =
+      state_text(state, {{kWeightsFile, {~0ULL, 0}}, {kOthersFile, {~0ULL, 0}}}).size();
+  Written written;
+  written.bytes = bytes_in(w.parts()) + bytes_in(o.parts()) + state_bytes;
+  Writer writer(disk, folder_of(run), state.step, written.bytes);
+  FileSums sums;
+  sums[kWeightsFile] = writer.write(kWeightsFile, w.parts());
+  sums[kOthersFile] = writer.write(kOthersFile, o.parts());
+  sums[kStateFile] = writer.write(kStateFile, {state_text(state, sums)});
+  written.path = writer.publish();
+  written.bytes = 0;
+  for (const auto& [name, sum] : sums) written.bytes += sum.bytes;
+  int kept = 0;
+  for (const std::string& path : checkpoints_of(run)) {
+    const bool beyond = step_of(last_name(path)) > state.step;
+    if (beyond || ++kept > keep) remove_old(disk, path, written.notes);
+  }
+  return written;
+}
+
+std::vector<std::string> checkpoints_of(const std::string& run) {
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  std::error_code error;
+  for (fs::directory_iterator it(folder_of(run), error), end; !error && it != end;
+       it.increment(error)) {
+    const std::int64_t step = step_of(it->path().filename().string());
+    if (step >= 0) found.emplace_back(step, it->path().string());
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::string> paths;
+  for (auto& [step, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+Decision check_checkpoint(const std::string& path) {
+  try {
+    checked_state(path);
+    return Decision::allow();
+  } catch (const UserError& e) {
+    return Decision::forbid(e.what());
+  } catch (const RunError& e) {
+    return Decision::forbid(e.what());
+  }
+}
+
+Checkpoint read_checkpoint(const std::string& path, Need need) {
+  if (const Decision whole = check_checkpoint(path); !whole) {
+    fail("the checkpoint ", path, " is damaged: ", whole.why);
+  }
+  Checkpoint checkpoint;
+  FileSums files;
+  checkpoint.state = read_state(path, files);
+  checkpoint.weights = io::read_safetensors(str(path, "/", kWeightsFile)).tensors;
+  if (need == Need::all) {
+    checkpoint.others = io::read_safetensors(str(path, "/", kOthersFile)).tensors;
+  }
+  return checkpoint;
+}
+
+Latest load_latest(const std::string& run, Need need) {
+  Latest latest;
+  for (const std::string& path : checkpoints_of(run)) {
+    try {
+      latest.checkpoint = read_checkpoint(path, need);
+      latest.path = path;
+      return latest;
+    } catch (const UserError& e) {  // not RunError: memory that lacks is no damage
+      latest.notes.push_back(e.what());
+    }
+  }
+  if (latest.notes.empty()) fail(run, " has no checkpoint to go on from");
+  fail(run, " has no whole checkpoint: ", join(latest.notes, "; "));
+}
+
+std::vector<std::string> remove_leftovers(const std::string& run, Disk& disk) {
+  std::vector<std::string> notes;
+  std::error_code error;
+  std::vector<std::string> found;
+  for (fs::directory_iterator it(folder_of(run), error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->path().filename().string().starts_with(kTemporary))
+      found.push_back(it->path().string());
+  }
+  for (const std::string& path : found) {
+    const bool gone = remove_tree(disk, path);
+    notes.push_back(gone ? str("removed ", path, ", left by a run that was killed")
+                         : str("cannot remove ", path, ": ", std::strerror(errno)));
+  }
+  return notes;
+}
+
+}  // namespace plait::train

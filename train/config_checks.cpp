@@ -1,0 +1,109 @@
+// Checks between keys.
+#include "train/config_checks.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "train/schema.h"
+
+namespace plait::train {
+namespace {
+
+bool from_argument(const Reading& r, std::string_view full_name) {
+  const Setting* said = r.find(full_name);
+  return said && said->argument;
+}
+
+void check_meaning(Reading& r, const Key& key) {
+  const Setting* said = r.find(full_name(key));
+  if (!said || has_meaning(key, r.config)) return;
+  const Key& other = *find_key(key.section, key.only.key);
+  if (!said->argument && from_argument(r, full_name(other))) return set_default(key, r.config);
+  std::vector<std::string> words = words_of(key.only.words);
+  for (std::string& word : words) word = toml_text(word);
+  fail(said->where, ": ", full_name(key), " has a meaning only with ", other.name, " = ",
+       join(words, " or "), ", which is ", toml_text(value_of(other, r.config)));
+}
+
+void check_alternative(Reading& r, const Key& key) {
+  if (key.instead_of.empty()) return;
+  const Key& other = *find_key(key.section, key.instead_of);
+  if (is_default(key, r.config) || is_default(other, r.config)) return;
+  const bool this_argued = from_argument(r, full_name(key));
+  const bool other_argued = from_argument(r, full_name(other));
+  if (this_argued && !other_argued) return set_default(other, r.config);
+  if (other_argued && !this_argued) return set_default(key, r.config);
+  fail(r.where(full_name(other)), ": ", full_name(key), " and ", full_name(other),
+       " are both said: say one of them");
+}
+
+void check_model(const Reading& r) {
+  const Config& c = r.config;
+  for (const auto& [key, value] : c.model.keys) {
+    if (value != kFromData || known_by_data(key).empty()) continue;
+    if (holds_word(known_by_data(key), c.data.kind)) continue;
+    fail(r.where("model." + key), ": data of kind ", toml_text(c.data.kind),
+         " does not know model.", key, ": say a number");
+  }
+  const auto dtype = c.model.keys.find("dtype");
+  if (c.train.precision != "f32" && dtype != c.model.keys.end() && dtype->second != "f32") {
+    fail(r.where("train.precision"), ": train.precision = ", toml_text(c.train.precision),
+         " keeps f32 weights, but model.dtype is ", toml_text(dtype->second), ". Leave one out");
+  }
+}
+
+void check_data(const Reading& r) {
+  const Config& c = r.config;
+  if (c.data.kind != "text" && c.data.kind != "synthetic" && c.data.path.empty()) {
+    fail(r.where("data.kind"), ": data of kind ", toml_text(c.data.kind), " needs data.path");
+  }
+  if (c.eval.every > 0 && c.data.valid_fraction == 0 && c.data.valid_path.empty()) {
+    fail(r.where("eval.every"),
+         ": nothing to evaluate on: say data.valid_fraction or data.valid_path, or eval.every = 0");
+  }
+  if (c.sample.length > 0 && c.data.kind != "text") {
+    fail(r.where("sample.length"), ": data of kind ", toml_text(c.data.kind),
+         " gives no sample of text: say sample.length = 0");
+  }
+}
+
+void check_steps(const Reading& r) {
+  const Config& c = r.config;
+  if (c.train.steps == 0 && c.train.epochs == 0) {
+    fail(r.where(r.find("train.steps") ? "train.steps" : "train.epochs"),
+         ": how long? Say train.steps or train.epochs");
+  }
+  if (c.schedule.min_lr > c.optimizer.lr) {
+    fail(r.where("schedule.min_lr"), ": schedule.min_lr is ", real_text(c.schedule.min_lr),
+         ", above optimizer.lr, which is ", real_text(c.optimizer.lr));
+  }
+  if (c.optimizer.nesterov && c.optimizer.momentum == 0) {
+    fail(r.where("optimizer.nesterov"), ": optimizer.nesterov needs optimizer.momentum above 0");
+  }
+  if (c.output.folder.empty()) fail(r.where("output.folder"), ": output.folder is empty");
+}
+
+}  // namespace
+
+const Setting* Reading::find(std::string_view full_name) const {
+  for (const Setting& s : settings) {
+    if (str(s.section, ".", s.key) == full_name) return &s;
+  }
+  return nullptr;
+}
+
+std::string Reading::where(std::string_view full_name) const {
+  const Setting* said = find(full_name);
+  return said ? said->where : name;
+}
+
+void check_together(Reading& r) {
+  for (const Key& key : schema()) check_meaning(r, key);
+  for (const Key& key : schema()) check_alternative(r, key);
+  check_model(r);
+  check_data(r);
+  check_steps(r);
+}
+
+}  // namespace plait::train

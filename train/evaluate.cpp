@@ -1,0 +1,81 @@
+// Batches through the graph `eval`.
+#include "train/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/data/sampler.h"
+
+namespace plait::train {
+namespace {
+
+constexpr const char* kLabels = "labels";
+constexpr std::size_t kClassAxis = 1;
+
+struct Count {
+  std::int64_t right = 0, all = 0;
+};
+
+/// `output` [batch, classes, ...] against `labels` [batch, ...].
+Count count_right(const Array& output, const Array& labels) {
+  const std::int64_t classes = output.sizes()[kClassAxis];
+  std::int64_t inner = 1;
+  for (std::size_t d = kClassAxis + 1; d < output.sizes().size(); ++d) inner *= output.sizes()[d];
+  Count count;
+  for (std::int64_t i = 0; i < labels.count(); ++i) {
+    const std::int64_t first = i / inner * classes * inner + i % inner;
+    std::int64_t best = 0;
+    for (std::int64_t c = 1; c < classes; ++c) {
+      if (output.real(first + c * inner) > output.real(first + best * inner)) best = c;
+    }
+    count.right += best == labels.integer(i);
+    ++count.all;
+  }
+  return count;
+}
+
+}  // namespace
+
+RunRequest evaluation_request(const ir::Package& package) {
+  RunRequest request{"eval", {}, {"loss"}};
+  const ir::Graph& graph = find_graph(package, request.graph);
+  const ir::ValueId labels = graph.find_value(kLabels);
+  if (labels == ir::kNone) return request;
+  for (const ir::Fetch& fetch : graph.fetches) {
+    const bool has_classes =
+        graph.type(fetch.value).shape.size() == graph.type(labels).shape.size() + 1;
+    if (fetch.name != "loss" && has_classes) request.fetches.push_back(fetch.name);
+  }
+  return request;
+}
+
+Evaluation evaluate(Session& session, RunRequest request, const Source& source, std::int64_t batch,
+                    std::int64_t batches) {
+  Sampler sampler(source, 0, Order::kSequential);
+  const std::int64_t whole = std::max<std::int64_t>(1, sampler.epoch_length() / batch);
+  Evaluation out;
+  out.batches = batches == 0 ? whole : std::min(batches, whole);
+  Batch into;
+  Count count;
+  double sum = 0;
+  for (std::int64_t i = 0; i < out.batches; ++i) {
+    read_batch(source, sampler, batch, into);
+    std::swap(request.feeds, into.feeds);
+    const Arrays results = session.run(request);
+    std::swap(request.feeds, into.feeds);
+    sum += results.at("loss").real(0);
+    for (const auto& [name, output] : results) {
+      if (name == "loss") continue;
+      const Count more = count_right(output, into.feeds.at(kLabels));
+      count.right += more.right;
+      count.all += more.all;
+    }
+  }
+  out.loss = sum / static_cast<double>(out.batches);
+  if (source.tokens() > 0) out.perplexity = std::exp(out.loss);
+  if (count.all > 0)
+    out.accuracy = static_cast<double>(count.right) / static_cast<double>(count.all);
+  return out;
+}
+
+}  // namespace plait::train

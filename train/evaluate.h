@@ -1,0 +1,28 @@
+// The loss of a model on data that it is not trained on, and how good that is: perplexity of
+// language models, accuracy of classifiers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "run/session.h"
+#include "train/data/source.h"
+
+namespace plait::train {
+
+struct Evaluation {
+  double loss = 0;                   // mean over the batches
+  std::optional<double> perplexity;  // exp(loss), where samples are made of tokens
+  std::optional<double> accuracy;    // share of labels that the largest output names
+  std::int64_t batches = 0;
+};
+
+/// The request that evaluates a package's graph `eval`: its loss, and its output where labels can
+/// be compared with it.
+RunRequest evaluation_request(const ir::Package& package);
+
+/// The first `batches` batches of the source, in order; 0: all whole ones there are, at least one.
+Evaluation evaluate(Session& session, RunRequest request, const Source& source, std::int64_t batch,
+                    std::int64_t batches);
+
+}  // namespace plait::train

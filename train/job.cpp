@@ -1,0 +1,192 @@
+// Opening a run.
+#include "train/job.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "backends/backends.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "models/registry.h"
+#include "train/data/sampler.h"
+#include "train/evaluate.h"
+#include "train/programs.h"
+#include "train/states.h"
+
+namespace plait::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool reads_own_text(const Config& config) {
+  return config.data.kind == "text" && config.data.path.empty();
+}
+
+/// So that a run can be resumed from another folder.
+void make_absolute(std::string& path) {
+  if (!path.empty()) path = fs::absolute(path).lexically_normal().string();
+}
+void make_absolute(std::vector<std::string>& paths) {
+  for (std::string& path : paths) make_absolute(path);
+}
+
+DataSettings data_settings(const Config& config, const std::string& own_text) {
+  DataSettings settings;
+  settings.kind = config.data.kind;
+  settings.paths = config.data.path;
+  settings.validation_paths = config.data.valid_path;
+  settings.validation = config.data.valid_fraction;
+  settings.unit = config.data.unit;
+  settings.one_chunk = config.data.one_chunk;
+  settings.samples = config.data.samples;
+  settings.seed = static_cast<std::uint64_t>(config.train.seed);
+  if (reads_own_text(config)) {
+    if (own_text.empty() || !fs::exists(own_text)) {
+      fail("Plait's own text is not there", own_text.empty() ? "" : " (" + own_text + ")",
+           ": say data.path=FILE");
+    }
+    settings.paths = {own_text};
+  }
+  return settings;
+}
+
+/// Of a resumed run: the text and the characters that it began with.
+Data reopen_data(const Job& job, const TrainRequest& request) {
+  std::optional<Vocabulary> stored;
+  const std::string vocab = job.folder->file(kVocabFile), text = job.folder->file(kTextFile);
+  if (fs::exists(vocab)) stored = Vocabulary::from_json(io::read_file(vocab), vocab);
+  return Data(data_settings(job.config, fs::exists(text) ? text : request.own_text),
+              std::move(stored));
+}
+
+void fit(Config& config, const Data& data) {
+  const std::int64_t limit = data.limit();
+  if (limit == 0) return;
+  fit_to_data(config, "vocab", limit);
+  fit_to_data(config, "classes", limit);
+}
+
+/// Ids or classes that the model can take.
+std::int64_t limit_of(const Config& config, const Data& data) {
+  for (const char* key : {"vocab", "classes"}) {
+    if (const auto size = model_size(config, key)) return *size;
+  }
+  return data.limit();
+}
+
+void make_session(Job& job, ir::Package package) {
+  const auto seed = static_cast<std::uint64_t>(job.config.train.seed);
+  const int threads = static_cast<int>(job.config.train.threads);
+  const std::string& backend = job.config.train.backend;
+  job.step = {"train", {}, {}};
+  job.eval = evaluation_request(package);
+  std::unique_ptr<Target> target = make_target(backend, threads);
+  if (!target) {
+    job.session = std::make_unique<Session>(std::move(package), make_backend(backend), seed);
+    return;
+  }
+  const Target& kept = *target;
+  job.threads = target->threads();
+  job.session = std::make_unique<Session>(std::move(package), std::move(target), seed);
+  std::vector<const RunRequest*> requests{&job.step};
+  if (job.config.eval.every > 0) requests.push_back(&job.eval);
+  for (const RunRequest* request : requests) {
+    load_program(*job.session, {*request, kept}, *job.folder, job.notes);
+    const plan::Program& program = *job.session->program(*request);
+    job.memory_bytes += program.peak_bytes();
+    if (request != &job.step) continue;
+    for (const plan::Step& step : program.steps) {
+      job.operations += static_cast<double>(evaluate(step.operations, {}));
+    }
+  }
+  job.operations *= static_cast<double>(job.config.train.accumulate);
+}
+
+std::int64_t count_parameters(const ir::Package& package) {
+  std::int64_t count = 0;
+  for (const ir::State& state : state_table(package)) {
+    std::int64_t elements = 1;
+    for (const Dim& d : state.type.shape) elements *= d.value();
+    if (state.role == ir::Role::kParam) count += elements;
+  }
+  return count;
+}
+
+std::int64_t steps_of(const Job& job) {
+  if (job.config.train.steps > 0) return job.config.train.steps;
+  const Sampler sampler(*job.sources.train, 0);
+  const std::int64_t samples = job.config.train.epochs * sampler.epoch_length();
+  return std::max<std::int64_t>(1, samples / job.samples_per_step());
+}
+
+void load_first_weights(Job& job) {
+  const Config::Model& model = job.config.model;
+  if (!model.init_from.empty()) set_weights(*job.session, model.name, model.init_from);
+}
+
+void begin_folder(Job& job, const TrainRequest& request) {
+  job.folder = std::make_unique<RunFolder>(job.config.output.folder, request.open);
+  if (reads_own_text(job.config)) {
+    job.folder->write(kTextFile, io::read_file(request.own_text));
+  }
+  if (job.vocabulary) job.folder->write(kVocabFile, job.vocabulary->json());
+}
+
+}  // namespace
+
+Job open_job(const TrainRequest& request) {
+  Job job;
+  job.config = request.config;
+  const bool resumes = request.open == RunFolder::Open::resume;
+  if (resumes) {
+    job.folder = std::make_unique<RunFolder>(job.config.output.folder, request.open);
+  }
+  make_absolute(job.config.data.path);
+  make_absolute(job.config.data.valid_path);
+  make_absolute(job.config.model.init_from);
+  const Data data =
+      resumes ? reopen_data(job, request) : Data(data_settings(job.config, request.own_text));
+  job.vocabulary = data.vocabulary();
+  fit(job.config, data);
+  ir::Package package = models::build(model_spec(job.config));
+  job.sources = data.sources(feeds_of(find_graph(package, "train")), limit_of(job.config, data));
+  if (job.config.eval.every > 0 && !job.sources.validation) {
+    fail("data.one_chunk leaves nothing to evaluate on: say data.valid_path, or eval.every = 0");
+  }
+  job.steps = steps_of(job);
+  job.parameters = count_parameters(package);
+  if (!resumes) begin_folder(job, request);
+  job.notes = job.folder->notes();
+  make_session(job, std::move(package));
+  load_first_weights(job);
+  // From here on the folder holds a run.
+  job.folder->write(kConfigFile, to_toml(job.config));
+  return job;
+}
+
+void start_over(Job& job) {
+  reset_states(*job.session, static_cast<std::uint64_t>(job.config.train.seed));
+  load_first_weights(job);
+}
+
+std::string config_hash(const Config& config) {
+  Config decides = config;
+  decides.output = {};
+  decides.checkpoint = {};
+  decides.eval = {};
+  decides.sample = {};
+  decides.data.prefetch = 0;
+  decides.data.path = decides.data.valid_path = {};  // what they hold has its own fingerprint
+  decides.train.threads = 0;
+  const Config::Schedule& schedule = config.schedule;
+  const bool ends = schedule.kind != "constant" && schedule.kind != "step";
+  if (!ends || schedule.decay_steps > 0) decides.train.steps = decides.train.epochs = 0;
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(fnv1a64(to_toml(decides))));
+  return text;
+}
+
+}  // namespace plait::train

@@ -1,0 +1,77 @@
+// Running a graph while looking at every result.
+#include "train/trace.h"
+
+#include <cmath>
+
+#include "backends/backends.h"
+#include "base/text.h"
+#include "ir/text.h"
+#include "train/states.h"
+
+namespace plait::train {
+
+Tracer::Tracer(const Session& session, const RunRequest& request, int threads)
+    : target_(make_target("cpu", threads)) {
+  CompileRequest unfused;
+  unfused.plan.fuse = false;
+  const ir::Graph wanted = wanted_graph(session.package(), request);
+  executor_ = std::make_unique<Executor>(compile(wanted, *target_, unfused).program, *target_);
+  const plan::Program& program = executor_->program();
+  graph_ = ir::parse_graph(program.graph_text, program.graph_name);
+  for (std::size_t i = 0; i < program.values.size(); ++i) {
+    held_.emplace(program.values[i].name, static_cast<int>(i));
+  }
+  for (const plan::StateBinding& s : program.states) {
+    executor_->set_state(s.state.name, session.state(s.state.name));
+  }
+}
+
+void Tracer::set_state(const std::string& name, const Array& value) {
+  executor_->set_state(name, value);
+}
+
+Tracer::Kind Tracer::kind_of(const Array& array) {
+  if (all_finite(array)) return kFinite;
+  for (std::int64_t i = 0; i < array.count(); ++i) {
+    if (std::isnan(array.real(i))) return kNan;
+  }
+  return kInfinite;
+}
+
+std::vector<int> Tracer::results_of(const plan::Step& step) const {
+  std::vector<int> results;
+  for (const std::string& name : step.nodes) {
+    const auto found = held_.find(name);
+    if (found != held_.end()) results.push_back(found->second);
+  }
+  return results;
+}
+
+std::string Tracer::describe(int held) const {
+  const plan::Held& value = executor_->program().values[static_cast<std::size_t>(held)];
+  const ir::ValueId id = graph_.find_value(value.name);
+  if (id == ir::kNone || graph_.value(id).producer == ir::kNone) return value.name;
+  const ir::Node& node = graph_.node(graph_.value(id).producer);
+  return str("[", node.op, "] of ", value.type, ": ", ir::describe(graph_, node));
+}
+
+std::optional<std::string> Tracer::run(const Arrays& feeds) {
+  for (const auto& [name, array] : feeds) executor_->set_feed(name, array);
+  std::string nan, infinite;
+  const auto look = [&](std::size_t i) {
+    if (!nan.empty()) return;
+    for (const int held : results_of(executor_->program().steps[i])) {
+      const Kind kind = kind_of(executor_->value(held));
+      if (kind == kNan && nan.empty()) nan = describe(held);
+      if (kind == kInfinite && infinite.empty()) infinite = describe(held);
+    }
+  };
+  executor_->run_steps([](std::size_t) {}, look);
+  if (nan.empty() && infinite.empty()) return std::nullopt;
+  if (nan.empty()) return "the first infinite value was made by " + infinite;
+  std::string said = "the first NaN was made by " + nan;
+  if (!infinite.empty()) said += "; before it, the first infinite value by " + infinite;
+  return said;
+}
+
+}  // namespace plait::train
