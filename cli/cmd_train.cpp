@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -32,6 +34,14 @@ std::string own_text() {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? "" : (program.parent_path() / "corpus.txt").string();
+}
+
+/// The program as it was called, for commands that the user can copy.
+std::string called_as() {
+  std::ifstream words("/proc/self/cmdline", std::ios::binary);
+  std::string first;
+  std::getline(words, first, '\0');
+  return first.empty() ? "plait" : first;
 }
 
 train::Progress::Place place_of(bool json) {
@@ -65,6 +75,7 @@ train::TrainRequest request_from(const Args& args) {
     if (args.has("--overwrite")) request.open = train::RunFolder::Open::overwrite;
   }
   request.own_text = own_text();
+  request.program = called_as();
   request.place = place_of(args.has("--json"));
   request.stop = train::StopSignal::asked;
   return request;
@@ -92,7 +103,7 @@ void draw_curves(const Args& args) {
 std::string with_resume(std::string error, const std::string& folder) {
   if (!std::filesystem::exists(folder + "/" + train::kConfigFile)) return error;
   while (error.ends_with('.')) error.pop_back();
-  return error + ". To go on: plait train --resume " + folder;
+  return str(error, ". To go on: ", called_as(), " train --resume ", folder);
 }
 
 void run_train(const Args& args) {
@@ -110,7 +121,8 @@ void run_train(const Args& args) {
   }
   if (!result.finished) {
     request.place.print(str(train::StopSignal::name(), ": stopped after step ", result.step, " of ",
-                            result.steps, "; to go on: plait train --resume ", folder, "\n"));
+                            result.steps, "; to go on: ", request.program, " train --resume ",
+                            folder, "\n"));
   }
   if (args.has("--json")) print(result.summary);
 }

@@ -89,10 +89,11 @@ std::string ending_text(const Job& job, const Finished& finished) {
       {"trained", str(results, ", in ", span_text(finished.state.elapsed_seconds))});
   table.rows.push_back({"curve", job.folder->file(kCurveFile)});
   table.rows.push_back({"weights", str(finished.checkpoint, "/weights.safetensors")});
-  table.rows.push_back({"go on", str("plait train --resume ", folder, " steps=", 2 * job.steps)});
+  table.rows.push_back(
+      {"go on", str(finished.program, " train --resume ", folder, " steps=", 2 * job.steps)});
   if (job.vocabulary) {
     const std::string options = prompt_option(job.config.sample.prompt);
-    table.rows.push_back({"write", str("plait generate ", folder, options)});
+    table.rows.push_back({"write", str(finished.program, " generate ", folder, options)});
   }
   std::string out = table.text();
   if (!finished.sample.empty()) out += str("it writes:\n", finished.sample, "\n");

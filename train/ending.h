@@ -17,6 +17,7 @@ struct Finished {
   std::string checkpoint;     // path
   std::int64_t left_out = 0;  // updates, in this part of the run
   std::string sample;         // what the model writes; may be empty
+  std::string program;        // as it is called
 };
 
 /// Writes curve.svg and summary.json; returns the summary's text.

@@ -297,7 +297,7 @@ std::string Trainer::sample() {
 
 void Trainer::finish(TrainResult& result) {
   fill_state();
-  const Finished finished{state_, last_, checkpoint_, left_out_, sample()};
+  const Finished finished{state_, last_, checkpoint_, left_out_, sample(), request_.program};
   result.summary = write_ending(job_, finished);
   progress_->note(ending_text(job_, finished));
 }

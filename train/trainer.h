@@ -17,6 +17,7 @@ struct TrainRequest {
   RunFolder::Open open = RunFolder::Open::fresh;  // resume: from the newest whole checkpoint
   std::string own_text{};                         // a file: what data.kind "text" without path is
   Progress::Place place{};                        // where progress goes
+  std::string program = "plait";                  // how commands that go on are to be called
   std::function<bool()> stop = [] { return false; };  // asked between steps: end after this one?
 };
 
