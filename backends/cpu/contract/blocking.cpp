@@ -10,9 +10,6 @@ namespace {
 constexpr std::int64_t kMostTasks = 64;
 constexpr std::int64_t kLine = 64;  // bytes
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
-
 /// A row length whose rows do not all fall into the same sets of a cache.
 std::int64_t spread(std::int64_t elements, std::int64_t element_bytes) {
   const std::int64_t line = kLine / element_bytes;
@@ -61,6 +58,14 @@ bool lies_well(const Blocking& b) {
 }
 
 }  // namespace
+
+const TileShape* find_shape(const Kernels& kernels, const Variant& variant) {
+  for (int i = 0; i < kernels.shape_count; ++i) {
+    const TileShape& shape = kernels.shapes[i];
+    if (shape.mr == variant.mr && shape.nr == variant.nr) return &shape;
+  }
+  return nullptr;
+}
 
 std::int64_t least_work(Isa isa, DType dtype) {
   switch (isa) {
@@ -158,12 +163,7 @@ void Blocking::lay_out_scratch() {
 }
 
 Blocking::Blocking(const Problem& given, const Variant& chosen, const Kernels& table)
-    : variant(chosen), kernels(&table), shape(nullptr), dtype(given.dtype) {
-  for (int i = 0; i < table.shape_count; ++i) {
-    if (table.shapes[i].mr == variant.mr && table.shapes[i].nr == variant.nr) {
-      shape = &table.shapes[i];
-    }
-  }
+    : variant(chosen), kernels(&table), shape(find_shape(table, chosen)), dtype(given.dtype) {
   check(shape != nullptr, "no kernel for ", to_text(variant));
   const Problem p = with_k_ordered(given);
   left = side_of(p, variant.swapped ? Operand::kB : Operand::kA);

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/contract/contract.h"
 #include "backends/cpu/contract/kernels.h"
+#include "backends/cpu/contract/sizes.h"
 #include "backends/cpu/contract/walk.h"
 
 namespace plait::cpu {
@@ -95,5 +96,12 @@ std::int64_t least_work(Isa isa, DType dtype);
 Problem with_k_ordered(Problem problem);
 
 const Kernels& kernels_of(Isa isa);
+
+/// The kernels' tile of a Variant; null when there is none.
+const TileShape* find_shape(const Kernels& kernels, const Variant& variant);
+
+/// Cycles of a product in such tiles, `most` rows at a time: low and narrow ones cost more.
+double product_cycles(std::int64_t rows, std::int64_t cols, std::int64_t depth, std::int64_t most,
+                      const TileShape& shape, int lanes);
 
 }  // namespace plait::cpu

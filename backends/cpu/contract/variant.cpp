@@ -11,9 +11,6 @@ namespace {
 
 constexpr Isa kIsas[] = {Isa::kAmx, Isa::kAvx512, Isa::kAvx2, Isa::kPortable};
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
-
 /// `whole` in equal parts of at most `most`, each a multiple of `unit`.
 std::int64_t even_part(std::int64_t whole, std::int64_t most, std::int64_t unit) {
   const std::int64_t parts = std::max<std::int64_t>(ceil_div(whole, most), 1);
@@ -38,19 +35,6 @@ Sizes sizes_of(const Problem& p, bool swapped) {
 /// What a task keeps in its own cache: the tile, and the blocks copied for it.
 std::int64_t cache_bytes(Isa isa) { return isa >= Isa::kAvx512 ? 1'200'000 : 320'000; }
 
-/// Cycles of the products alone: narrow edges and low tiles cost more than their share.
-double product_cycles(const Sizes& s, const Variant& v, int lanes) {
-  const double vectors = static_cast<double>(ceil_div(s.cols, lanes));
-  const std::int64_t tiles = std::max<std::int64_t>(ceil_div(s.rows, v.mc), 1);
-  const std::int64_t parts = tiles * ceil_div(ceil_div(s.rows, tiles), v.mr);
-  const double height =
-      static_cast<double>(s.rows) / static_cast<double>(std::max<std::int64_t>(parts, 1));
-  const double width = std::min<double>(vectors, static_cast<double>(v.nr) / lanes);
-  const double step = std::max({height * width / 2, (height + width) / 2, width > 0 ? 4.0 : 0.0});
-  const double panels = width > 0 ? vectors / width : 0;
-  return step * panels * static_cast<double>(parts) * static_cast<double>(s.depth);
-}
-
 /// Guessed cycles per element that a gather moves; runs are cut at the end of a panel.
 double gather_cycles(const Side& side, bool turned, int panel) {
   const WalkAxis& run = (side.along_k ? side.k : side.index).inner();
@@ -72,7 +56,8 @@ double cycles(const Blocking& b, const Sizes& s, bool b_constant) {
   const int lanes = v.isa == Isa::kPortable ? 4 : v.isa == Isa::kAvx2 ? 8 : 16;
   const double batch = static_cast<double>(s.batch), depth = static_cast<double>(s.depth);
   const double rows = static_cast<double>(s.rows), cols = static_cast<double>(s.cols);
-  double products = product_cycles(s, v, lanes) * (v.isa == Isa::kPortable ? 2 : 1);
+  double products = product_cycles(s.rows, s.cols, s.depth, v.mc, *b.shape, lanes) *
+                    (v.isa == Isa::kPortable ? 2 : 1);
   if (pairs) {
     products = static_cast<double>(round_up(s.rows, 16) * round_up(s.cols, 16)) *
                static_cast<double>(round_up(s.depth, kPairDepth)) / 400 * b.parts * b.parts;
@@ -151,6 +136,19 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
 
 }  // namespace
 
+double product_cycles(std::int64_t rows, std::int64_t cols, std::int64_t depth, std::int64_t most,
+                      const TileShape& shape, int lanes) {
+  const double vectors = static_cast<double>(ceil_div(cols, lanes));
+  const std::int64_t tiles = std::max<std::int64_t>(ceil_div(rows, most), 1);
+  const std::int64_t parts = tiles * ceil_div(ceil_div(rows, tiles), shape.mr);
+  const double height =
+      static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(parts, 1));
+  const double width = std::min<double>(vectors, static_cast<double>(shape.nr) / lanes);
+  const double step = std::max({height * width / 2, (height + width) / 2, width > 0 ? 4.0 : 0.0});
+  const double panels = width > 0 ? vectors / width : 0;
+  return step * panels * static_cast<double>(parts) * static_cast<double>(depth);
+}
+
 bool lies_along_m(const Problem& p) {
   return walk(p.m, Operand::kC, false).inner().step == 1 &&
          walk(p.n, Operand::kC, false).inner().step != 1;
@@ -171,12 +169,13 @@ Decision accepts(const Problem& problem, const Variant& variant) {
     const Decision winograd = accepts_winograd(problem, variant, kernels);
     if (!winograd) return winograd;
   }
-  for (int i = 0; i < kernels.shape_count; ++i) {
-    if (kernels.shapes[i].mr != variant.mr || kernels.shapes[i].nr != variant.nr) continue;
-    if (variant.kc >= 1 && variant.mc >= 1 && variant.nc >= 1) return Decision::allow();
+  if (find_shape(kernels, variant) == nullptr) {
+    return Decision::forbid(str(name_of(variant.isa), " has no ", variant.mr, "x", variant.nr));
+  }
+  if (variant.kc < 1 || variant.mc < 1 || variant.nc < 1) {
     return Decision::forbid("a block size is below 1");
   }
-  return Decision::forbid(str(name_of(variant.isa), " has no ", variant.mr, "x", variant.nr));
+  return Decision::allow();
 }
 
 std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant) {

@@ -36,17 +36,6 @@ Decision stencil_of(const Problem& given, bool swapped, int lanes, Stencil& out)
   return Decision::allow();
 }
 
-/// Cycles of one product of `rows` x `cols` x `depth` in tiles of registers.
-double product(std::int64_t rows, std::int64_t cols, std::int64_t depth, const TileShape& shape,
-               int lanes) {
-  const double parts = static_cast<double>(ceil_of(rows, shape.mr));
-  const double height = static_cast<double>(rows) / parts;
-  const double vectors = static_cast<double>(ceil_of(cols, lanes));
-  const double width = std::min(vectors, static_cast<double>(shape.nr) / lanes);
-  const double step = std::max({height * width / 2, (height + width) / 2, 4.0});
-  return step * vectors / width * parts * static_cast<double>(depth);
-}
-
 /// Cycles per float that passes through a cache too small for `bytes`.
 double stream(double bytes, bool wide) {
   const double near = wide ? 1'500'000 : 400'000;
@@ -56,23 +45,23 @@ double stream(double bytes, bool wide) {
 WinogradGuess guess_forward(const Problem& p, const Stencil& s, const Variant& base,
                             const TileShape& shape, int lanes, bool b_constant) {
   const std::int64_t depth = s.channel.extent, cols = p.n.empty() ? 1 : p.n[0].extent;
-  const std::int64_t tile_cols = ceil_of(s.wide.extent, kTile);
-  const std::int64_t units = s.image_count() * ceil_of(s.high.extent, kTile);
+  const std::int64_t tile_cols = ceil_div(s.wide.extent, kTile);
+  const std::int64_t units = s.image_count() * ceil_div(s.high.extent, kTile);
   const bool wide = lanes >= 16;
   const double channels = static_cast<double>(depth), filters = static_cast<double>(cols);
   WinogradGuess best;
   for (std::int64_t blocks = 1; blocks == 1 || (blocks <= 8 && cols >= blocks * shape.nr);
        blocks *= 2) {
-    const std::int64_t nc = up_to(ceil_of(cols, blocks), shape.nr);
+    const std::int64_t nc = round_up(ceil_div(cols, blocks), shape.nr);
     for (const std::int64_t rows : {14, 28, 42, 56, 84, 112, 168, 224, 336}) {
       const std::int64_t most = std::max<std::int64_t>(1, rows / tile_cols);
-      const std::int64_t parts = ceil_of(units, most), mc = ceil_of(units, parts);
+      const std::int64_t parts = ceil_div(units, most), mc = ceil_div(units, parts);
       const std::int64_t tiles = mc * tile_cols;
       const double t = static_cast<double>(tiles);
       const double held = kNumbers * t * (channels + static_cast<double>(nc)) * 4;
       if (held > 12e6) continue;
       const double through = 3 * stream(held, wide);  // written a line here and a line there
-      const double each = product(tiles, nc, depth, shape, lanes) * kNumbers +
+      const double each = product_cycles(tiles, nc, depth, tiles, shape, lanes) * kNumbers +
                           t * channels / lanes * (150 + 36 * through * lanes) +
                           t * static_cast<double>(nc) / lanes * (100 + 36 * through * lanes) +
                           kNumbers * channels * static_cast<double>(nc) *
@@ -85,7 +74,7 @@ WinogradGuess guess_forward(const Problem& p, const Stencil& s, const Variant& b
       const double idle = 1 + 0.5 / static_cast<double>(std::max<std::int64_t>(tasks, 1));
       if (best.tasks != 0 && all * idle >= best.cycles) continue;
       best.variant = base;
-      best.variant.kc = depth <= 384 ? depth : up_to(ceil_of(depth, ceil_of(depth, 256)), 8);
+      best.variant.kc = depth <= 384 ? depth : round_up(ceil_div(depth, ceil_div(depth, 256)), 8);
       best.variant.mc = mc;
       best.variant.nc = nc;
       best.cycles = all * idle;
@@ -99,22 +88,22 @@ WinogradGuess guess_weights(const Problem& p, const Stencil& s, const Variant& b
                             const TileShape& shape, int lanes) {
   const std::int64_t channels = s.channel.extent, filters = p.n[0].extent;
   const std::int64_t tiles =
-      s.image_count() * ceil_of(s.high.extent, kTile) * ceil_of(s.wide.extent, kTile);
+      s.image_count() * ceil_div(s.high.extent, kTile) * ceil_div(s.wide.extent, kTile);
   const bool wide = lanes >= 16;
   WinogradGuess best;
   for (const std::int64_t filter_most : {64, 128, 256, 512}) {
-    const std::int64_t filter_blocks = ceil_of(filters, filter_most);
-    const std::int64_t mc = up_to(ceil_of(filters, filter_blocks), lanes);
+    const std::int64_t filter_blocks = ceil_div(filters, filter_most);
+    const std::int64_t mc = round_up(ceil_div(filters, filter_blocks), lanes);
     for (const std::int64_t channel_most : {64, 128, 256, 512}) {
-      const std::int64_t channel_blocks = ceil_of(channels, channel_most);
-      const std::int64_t nc = up_to(ceil_of(channels, channel_blocks), shape.nr);
+      const std::int64_t channel_blocks = ceil_div(channels, channel_most);
+      const std::int64_t nc = round_up(ceil_div(channels, channel_blocks), shape.nr);
       for (const std::int64_t k_most : {48, 96, 192}) {
-        const std::int64_t chunks = ceil_of(tiles, k_most), kc = ceil_of(tiles, chunks);
+        const std::int64_t chunks = ceil_div(tiles, k_most), kc = ceil_div(tiles, chunks);
         const double held = 6.0 * static_cast<double>(kc * (mc + nc)) * 4;
         if (held > (wide ? 1.2e6 : 0.5e6) && best.tasks != 0) continue;
         const double sums = 6.0 * static_cast<double>(mc * nc) * 4;
         const double each =
-            6 * product(mc, nc, kc, shape, lanes) * 1.1 +
+            6 * product_cycles(mc, nc, kc, mc, shape, lanes) * 1.1 +
             static_cast<double>(kc * nc) / lanes * (45 + 6 * stream(held, wide) * lanes) +
             static_cast<double>(kc * mc) / lanes * (30 + 6 * stream(held, wide) * lanes) +
             sums / 4 * (0.1 + 2 * stream(sums + held, wide));

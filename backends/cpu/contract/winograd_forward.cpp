@@ -15,23 +15,21 @@ class Forward : public Work {
       : problem_(with_k_ordered(p)), kernels_(kernels) {
     variant = v;
     check(find_stencil(problem_, problem_.m, problem_.k, s_).yes, "not a convolution of 3x3");
-    for (int i = 0; i < kernels.shape_count; ++i) {
-      if (kernels.shapes[i].mr == v.mr && kernels.shapes[i].nr == v.nr) shape_ = &kernels.shapes[i];
-    }
+    shape_ = find_shape(kernels, v);
     check(shape_ != nullptr, "no kernel for ", to_text(v));
     depth_ = s_.channel.extent;
     cols_ = problem_.n.empty() ? 1 : problem_.n[0].extent;
     kc_ = std::min(v.kc, depth_);
-    nc_ = std::min(up_to(v.nc, v.nr), up_to(cols_, v.nr));
-    all_cols_ = up_to(cols_, v.nr);
-    tile_rows_ = ceil_of(s_.high.extent, kTile);
-    tile_cols_ = ceil_of(s_.wide.extent, kTile);
+    nc_ = std::min(round_up(v.nc, v.nr), round_up(cols_, v.nr));
+    all_cols_ = round_up(cols_, v.nr);
+    tile_rows_ = ceil_div(s_.high.extent, kTile);
+    tile_cols_ = ceil_div(s_.wide.extent, kTile);
     units_ = s_.image_count() * tile_rows_;
     units_per_task_ = std::clamp<std::int64_t>(v.mc, 1, std::max<std::int64_t>(units_, 1));
-    col_blocks_ = ceil_of(cols_, nc_);
-    tasks = ceil_of(units_, units_per_task_) * col_blocks_;
-    panels_per_task_ = std::max<std::int64_t>(1, ceil_of(all_cols_ / v.nr, 64));
-    pack_tasks = ceil_of(all_cols_ / v.nr, panels_per_task_);
+    col_blocks_ = ceil_div(cols_, nc_);
+    tasks = ceil_div(units_, units_per_task_) * col_blocks_;
+    panels_per_task_ = std::max<std::int64_t>(1, ceil_div(all_cols_ / v.nr, 64));
+    pack_tasks = ceil_div(all_cols_ / v.nr, panels_per_task_);
     packed_plane_ = spread_row(all_cols_ * depth_);
     packed_bytes = kNumbers * packed_plane_ * 4;
     lay_out();
@@ -147,7 +145,7 @@ class Forward : public Work {
     const std::int64_t rows = std::min(kTile, s_.high.extent - row0);
     ResultArgs args{};
     args.plane = sum_plane_;
-    args.cols = up_to(cols, kernels_.winograd->lanes);
+    args.cols = round_up(cols, kernels_.winograd->lanes);
     args.row_step = wide * tile_ld_;
     args.step = tile_ld_;
     args.rows = rows;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/contract/sizes.h"
 #include "backends/cpu/contract/stencil.h"
 #include "backends/cpu/contract/winograd.h"
 
@@ -10,11 +11,9 @@ namespace plait::cpu {
 
 inline constexpr std::int64_t kNumbers = 36, kTile = 4, kWindow = 6;
 
-inline std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-inline std::int64_t up_to(std::int64_t a, std::int64_t b) { return ceil_of(a, b) * b; }
-inline std::int64_t in_lines(std::int64_t floats) { return up_to(floats, 16); }
+inline std::int64_t in_lines(std::int64_t floats) { return round_up(floats, 16); }
 /// An odd number of lines: rows, or planes, that far apart fall into all sets of a cache in turn.
-inline std::int64_t spread_row(std::int64_t floats) { return (ceil_of(floats, 16) | 1) * 16; }
+inline std::int64_t spread_row(std::int64_t floats) { return (ceil_div(floats, 16) | 1) * 16; }
 
 /// The 6x6 pixels under tile (row, col) of an image; outside of it they are at `zeros`.
 inline void point_at_pixels(const Stencil& s, const float* image, std::int64_t row,

@@ -17,25 +17,23 @@ class Weights : public Work {
       : problem_(with_k_ordered(p)), kernels_(kernels) {
     variant = v;
     check(find_stencil(problem_, problem_.k, problem_.m, s_).yes, "not a gradient of 3x3");
-    for (int i = 0; i < kernels.shape_count; ++i) {
-      if (kernels.shapes[i].mr == v.mr && kernels.shapes[i].nr == v.nr) shape_ = &kernels.shapes[i];
-    }
+    shape_ = find_shape(kernels, v);
     check(shape_ != nullptr, "no kernel for ", to_text(v));
     channels_ = s_.channel.extent;
     filters_ = problem_.n[0].extent;
-    tile_rows_ = ceil_of(s_.high.extent, kTile);
-    tile_cols_ = ceil_of(s_.wide.extent, kTile);
+    tile_rows_ = ceil_div(s_.high.extent, kTile);
+    tile_cols_ = ceil_div(s_.wide.extent, kTile);
     tiles_ = s_.image_count() * tile_rows_ * tile_cols_;
     kc_ = std::clamp<std::int64_t>(v.kc, 1, tiles_);
     mc_ = std::min(v.mc, filters_);
-    nc_ = std::min(up_to(v.nc, v.nr), up_to(channels_, v.nr));
-    filter_blocks_ = ceil_of(filters_, mc_);
-    channel_blocks_ = ceil_of(channels_, nc_);
+    nc_ = std::min(round_up(v.nc, v.nr), round_up(channels_, v.nr));
+    filter_blocks_ = ceil_div(filters_, mc_);
+    channel_blocks_ = ceil_div(channels_, nc_);
     pack_tasks = kNumbers / kGroup * filter_blocks_ * channel_blocks_;
     filters_per_task_ =
-        std::min<std::int64_t>(filters_, std::max<std::int64_t>(4, ceil_of(filters_, 64)));
-    tasks = ceil_of(filters_, filters_per_task_);
-    sum_ld_ = spread_row(up_to(channels_, v.nr));
+        std::min<std::int64_t>(filters_, std::max<std::int64_t>(4, ceil_div(filters_, 64)));
+    tasks = ceil_div(filters_, filters_per_task_);
+    sum_ld_ = spread_row(round_up(channels_, v.nr));
     sum_plane_ = spread_row(filters_ * sum_ld_);
     packed_bytes = kNumbers * sum_plane_ * 4;
     lay_out();
