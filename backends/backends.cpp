@@ -3,6 +3,7 @@
 
 #include "backends/cpu/target.h"
 #include "backends/null/null.h"
+#include "backends/plugin.h"
 #include "backends/ref/ref.h"
 #include "base/text.h"
 
@@ -13,13 +14,14 @@ namespace {
 struct Row {
   std::string_view name;
   std::unique_ptr<Backend> (*make)() = nullptr;
-  std::unique_ptr<Target> (*make_target)(int threads) = nullptr;
+  std::unique_ptr<Target> (*make_target)(const TargetOptions&) = nullptr;
 };
 
 constexpr Row kBackends[] = {
     {"ref", []() -> std::unique_ptr<Backend> { return std::make_unique<RefBackend>(); }},
     {"null", []() -> std::unique_ptr<Backend> { return std::make_unique<NullBackend>(); }},
-    {"cpu", nullptr, make_cpu_target},
+    {"cpu", nullptr, [](const TargetOptions& o) { return make_cpu_target(o.threads); }},
+    {"cuda", nullptr, make_plugin_target},
 };
 
 const Row& row_of(std::string_view name) {
@@ -44,9 +46,13 @@ std::unique_ptr<Backend> make_backend(std::string_view name) {
   return row.make();
 }
 
-std::unique_ptr<Target> make_target(std::string_view name, int threads) {
+std::unique_ptr<Target> make_target(std::string_view name, const TargetOptions& options) {
   const Row& row = row_of(name);
-  return row.make_target ? row.make_target(threads) : nullptr;
+  return row.make_target ? row.make_target(options) : nullptr;
+}
+
+std::unique_ptr<Target> make_target(std::string_view name, int threads) {
+  return make_target(name, TargetOptions{.threads = threads});
 }
 
 }  // namespace plait

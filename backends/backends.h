@@ -15,8 +15,14 @@ std::vector<std::string> backend_names();
 /// UserError with the names there are when there is none of this name.
 std::unique_ptr<Backend> make_backend(std::string_view name);
 
-/// A backend that runs programs; null for one that runs graphs node by node. UserError as above.
-/// `threads` 0: as many as the machine has cpus for this process.
+struct TargetOptions {
+  int threads = 0;    // of the cpu; 0: as many as the machine has cpus for this process
+  bool tf32 = false;  // on cuda, f32 contractions may round their operands to tf32
+};
+
+/// A backend that runs programs; null for one that runs graphs node by node. UserError as above,
+/// and when what it needs is not on this machine.
+std::unique_ptr<Target> make_target(std::string_view name, const TargetOptions& options);
 std::unique_ptr<Target> make_target(std::string_view name, int threads = 0);
 
 }  // namespace plait

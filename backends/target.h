@@ -31,6 +31,9 @@ struct LoopCall {
   Dim kept_size = 0;
   Dim rows = 1, finish_rows = 0;
   Dim work = 0;  // scalar operations and elements moved, over all rows: how finely to cut
+  // Where a target launches blocks: `rows` are those of the kernel, `finish_rows` those of its
+  // second stage, and a block has this many threads and bytes of shared memory.
+  int threads = 0, block_bytes = 0;
 };
 
 /// A contraction, or the phases of one, each with what follows it.
@@ -38,6 +41,7 @@ struct ProductCall {
   struct Part {
     loop::Contraction contraction;
     Function epilogue{};  // no name: the product is the result
+    Dim epilogue_rows = 0;
     std::vector<int> buffers{};
     LoopCall generated{};   // with a name: runs as this loop kernel instead of the engine
     std::string variant{};  // of the engine, in the backend's own words
@@ -68,6 +72,7 @@ struct Choice {
   std::int64_t thread_bytes = 0;      // workspace per thread
   std::int64_t persistent_bytes = 0;  // packed weights, for as long as the program lives
   bool generated = false;             // as loops
+  bool fused = false;                 // does what the epilogue does: none is printed
   bool turned = false;                // an epilogue had better run along m: see Part::turned
 };
 
@@ -75,6 +80,20 @@ struct Choice {
 struct PrintedLoop {
   LoopCall call;     // buffers are filled in by the caller
   std::string text;  // of the function or functions
+};
+
+/// A piece of memory where a target computes.
+class Space {
+ public:
+  virtual ~Space() = default;
+  virtual char* data() const = 0;    // an address for code
+  virtual bool is_host() const = 0;  // the host may use data() itself
+  virtual std::int64_t bytes() const = 0;
+  virtual void write(std::int64_t offset, const void* from, std::int64_t bytes) = 0;
+  /// Waits for the runs that were asked for before.
+  virtual void read(std::int64_t offset, void* to, std::int64_t bytes) const = 0;
+  /// Bytes of it that take memory now.
+  virtual std::int64_t resident_bytes() const = 0;
 };
 
 class Code;
@@ -91,15 +110,19 @@ class Target {
 
   /// `fixed`: sizes that are numbers stand in the text.
   virtual PrintedLoop print(const loop::Kernel& kernel, bool fixed) const = 0;
+  /// `variant` is that of a choice that said `generated`; empty: the first that serves.
   virtual PrintedLoop print(const loop::Contraction& contraction, const loop::Kernel* epilogue,
-                            bool fixed) const = 0;
+                            bool fixed, const std::string& variant) const = 0;
 
-  /// `largest` binds every symbol to the end of its range. `measure`: time the candidates.
-  virtual Choice choose(const loop::Contraction& contraction, bool b_constant,
-                        const DimBindings& largest, bool measure) const = 0;
+  /// `largest` binds every symbol to the end of its range. `measure`: time the candidates. What
+  /// follows the contraction is `epilogue`; null: the product is the result.
+  virtual Choice choose(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+                        bool b_constant, const DimBindings& largest, bool measure) const = 0;
   virtual Choice choose(const LoopCall& call, const DimBindings& largest) const = 0;
   virtual Choice choose(const HandCall& call, const DimBindings& largest) const = 0;
 
+  /// RunError that says for what and how much was asked when there is no more.
+  virtual std::unique_ptr<Space> allocate(std::int64_t bytes, const std::string& what) const = 0;
   /// Compiles the texts and binds the calls. `whole`: also one function that runs everything.
   virtual std::unique_ptr<Code> load(const std::vector<std::vector<Call>>& steps,
                                      const std::vector<std::string>& texts, bool whole) const = 0;
@@ -127,6 +150,15 @@ class Code {
   /// Runs all steps as one function; false when there is none.
   virtual bool run_whole(const char*& error) = 0;
   virtual bool has_whole() const = 0;
+  /// A target may run behind its caller's back. This waits for it; null, or what went wrong since
+  /// the last time, and in which step.
+  virtual const char* wait(std::size_t& step) = 0;
+  /// Runs all steps once, timed by the target's own clock (seconds per step); false where the
+  /// caller's clock is as good.
+  virtual bool run_timed(std::vector<double>& seconds) = 0;
+  /// Runs the program `runs` times in a row as one thing, where it can be one; false otherwise.
+  /// With `seconds`, waits and says how long it took by the target's own clock.
+  virtual bool run_row(int runs, double* seconds) = 0;
   /// How the kernels came: compiled now or found.
   virtual double build_seconds() const = 0;
   virtual int built_from_cache() const = 0;

@@ -14,7 +14,9 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--seconds", "S", "how long to time; 3 unless said"},
+    {"--row", "N", "on cuda: runs in one launch or replay, on the same feeds; 1 unless said"},
     kTargetFlag,
+    kFp32Flag,
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,
@@ -55,19 +57,23 @@ bool feeds_last(const plan::Program& p) {
 
 class Bench {
  public:
-  Bench(Loaded& loaded, double seconds, std::uint64_t seed)
-      : loaded_(loaded), seconds_(seconds), seed_(seed) {}
+  Bench(Loaded& loaded, double seconds, std::uint64_t seed, int row)
+      : loaded_(loaded), seconds_(seconds), seed_(seed), row_(row) {}
 
   Times run() {
     for (int i = 0; i < kWarmUps; ++i) {
       loaded_.refresh();
       const Clock::time_point start = Clock::now();
       loaded_.executor.run();
+      loaded_.executor.wait();
       last_ = seconds_since(start);
       tell();
     }
     start_ = Clock::now();
-    if (last_ < kShort) {
+    double seconds = 0;
+    if (loaded_.executor.run_row(row_, seconds)) {
+      by_device_clock();
+    } else if (last_ < kShort) {
       in_batches();
     } else {
       one_by_one();
@@ -93,6 +99,21 @@ class Bench {
     loaded_.reset(seed_);
     loaded_.refresh();
     loaded_.executor.run();  // packs weights again
+  }
+
+  /// As peers are timed there: the device's own clock round one replay.
+  void by_device_clock() {
+    times_.batch = row_;
+    while (goes_on()) {
+      reset_sometimes();
+      const Clock::time_point begin = Clock::now();
+      loaded_.refresh();
+      double seconds = 0;
+      loaded_.executor.run_row(row_, seconds);
+      times_.with_feeds.push_back(seconds_since(begin) / row_);
+      times_.alone.push_back(seconds / row_);
+      times_.runs += row_;
+    }
   }
 
   void one_by_one() {
@@ -142,6 +163,7 @@ class Bench {
   Loaded& loaded_;
   double seconds_;
   std::uint64_t seed_;
+  int row_;
   Times times_;
   std::int64_t next_reset_ = kResetEvery;
   double last_ = 0;  // seconds of a run
@@ -168,7 +190,8 @@ void run_bench(const Args& args) {
   const double compile_seconds = planned.compiled.seconds;
   const bool from_cache = planned.compiled.from_cache;
   Loaded loaded = load(std::move(planned), seed);
-  const Times times = Bench(loaded, seconds, seed).run();
+  const auto row = static_cast<int>(args.whole("--row", 1, 1));
+  const Times times = Bench(loaded, seconds, seed, row).run();
   const plan::Program& p = loaded.executor.program();
   std::int64_t operations = 0;
   for (const plan::Step& s : p.steps) operations += evaluate(s.operations, loaded.executor.sizes());
@@ -203,7 +226,8 @@ void run_bench(const Args& args) {
        {"target", str(p.target, ", ", p.threads, p.threads == 1 ? " thread" : " threads")},
        {"median", str(ms_text(alone_ms), "; least ", ms_text(least_ms))},
        {"with feeds", ms_text(fed_ms)},
-       {"runs", str(with_commas(times.runs), times.batch > 1 ? ", timed in batches of 100" : "")},
+       {"runs", str(with_commas(times.runs),
+                    times.batch > 1 ? str(", timed in batches of ", times.batch) : "")},
        {"work", str(with_commas(operations), " operations, ", fixed(gflops), " GFLOP/s")},
        {"compiled in", str(duration_text(compile_seconds), from_cache ? ", from the cache" : "")},
        {"loaded in", duration_text(loaded.executor.load_seconds())},
@@ -226,6 +250,8 @@ constinit const Command kBench{
         "with feeds  of copying the feeds in and running (median_with_feeds_ms)\n"
         "Runs of less than 20 us are timed in batches of 100; where such a program overwrites its\n"
         "feeds, the time of copying them, measured apart, is taken off. Three runs go before.\n"
+        "On cuda a run is timed by the device's clock. With --row N the median is that of one run\n"
+        "of N in one launch.\n"
         "FILE may also be a plan that `plait compile` wrote.\n",
     .example =
         "  $ plait bench 'model:mlp?train=1&dtype=f32'\n"

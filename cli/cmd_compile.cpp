@@ -17,6 +17,7 @@ namespace {
 constexpr Flag kFlags[] = {
     {"-o", "F.plan", "where to write the program; without it, the cache is filled"},
     kTargetFlag,
+    kFp32Flag,
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,

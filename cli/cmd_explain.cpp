@@ -14,6 +14,7 @@ namespace {
 constexpr Flag kFlags[] = {
     {"--node", "NAME", "only what became of this value (with or without %)"},
     kTargetFlag,
+    kFp32Flag,
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,

@@ -1,4 +1,6 @@
 // plait ops: the op table, one line per op.
+#include <map>
+
 #include "backends/backends.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -29,13 +31,37 @@ std::string map_of(const Op& op) {
   return loop::map_text(nest_of(view_of(graph, graph.nodes[0])));
 }
 
+/// The backends of this machine, each made once.
+struct Machine {
+  std::map<std::string, std::unique_ptr<Target>> targets;
+  std::map<std::string, std::unique_ptr<Backend>> backends;
+
+  Machine() {
+    for (const std::string& name : backend_names()) {
+      try {
+        std::unique_ptr<Target> target = make_target(name);
+        if (target) {
+          targets.emplace(name, std::move(target));
+        } else {
+          backends.emplace(name, make_backend(name));
+        }
+      } catch (const UserError&) {
+        continue;  // what it needs is not here: plait doctor says what
+      }
+    }
+  }
+};
+
 std::vector<std::string> backends_of(const Op& op) {
+  static const Machine machine;
   std::vector<std::string> names;
   for (const std::string& name : backend_names()) {
-    const std::unique_ptr<Target> target = make_target(name);
+    const auto target = machine.targets.find(name);
+    const auto backend = machine.backends.find(name);
     const bool loops = op.decompose || has_nest(op) || op.inputs.empty();
-    const bool runs = target ? loops || target->has_hand(std::string(op.name)).yes
-                             : make_backend(name)->supports(op).yes;
+    const bool runs = target != machine.targets.end()
+                          ? loops || target->second->has_hand(std::string(op.name)).yes
+                          : backend != machine.backends.end() && backend->second->supports(op).yes;
     if (runs) names.push_back(name);
   }
   return names;

@@ -20,6 +20,7 @@ constexpr Flag kFlags[] = {
     {"--svg", "F", "draw the arena over the steps into F"},
     {"--check", "", "run three steps: is memory as planned, and is nothing allocated?"},
     kTargetFlag,
+    kFp32Flag,
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,

@@ -15,6 +15,7 @@ constexpr Flag kFlags[] = {
     {"--runs", "N", "how many runs to time"},
     {"--seconds", "S", "or for how long; 2 unless said"},
     kTargetFlag,
+    kFp32Flag,
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,

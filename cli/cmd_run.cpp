@@ -29,6 +29,7 @@ constexpr Flag kFlags[] = {
     {"--within", "X", "with --against: fail where a relative difference is larger than X"},
     {"--backend", "NAME", "ref (the default), cpu or null"},
     {"--threads", "N", "of the cpu backend; as many as there are cpus unless said"},
+    kFp32Flag,
     kSeedFlag,
     {"--rebuild", "", "of a plan: plan it anew when it is for another machine"},
     kGraphFlag,
@@ -110,8 +111,7 @@ void run_run(const Args& args) {
   check_usage(args);
   if (is_plan(args.words()[0])) return run_plan_file(args, steps, seed);
   const std::string backend = args.text("--backend", "ref");
-  const auto threads = static_cast<int>(args.whole("--threads", 0, 0));
-  std::unique_ptr<Target> target = make_target(backend, threads);
+  std::unique_ptr<Target> target = make_target(backend, target_options(args));
   // The one graph: its states do not depend on what else the package holds.
   const ir::Package package{{ir::Graph(chosen_graph(load_checked(args), args))}};
   const ir::Graph& graph = package.graphs[0];

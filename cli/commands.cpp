@@ -9,10 +9,10 @@ namespace plait::cli {
 namespace {
 
 constexpr const Command* kCommands[] = {
-    &kModels,  &kOps,     &kShow,    &kCheck, &kStats,    &kReport, &kConvert, &kRun, &kPlan,
-    &kCompile, &kExplain, &kProfile, &kTrain, &kGenerate, &kBench,  &kVersion, &kHelp};
+    &kModels,  &kOps,     &kShow,    &kCheck, &kStats,    &kReport, &kConvert, &kRun,     &kPlan,
+    &kCompile, &kExplain, &kProfile, &kTrain, &kGenerate, &kBench,  &kDoctor,  &kVersion, &kHelp};
 
-constexpr std::string_view kPlanned[] = {"pack", "doctor"};
+constexpr std::string_view kPlanned[] = {"pack"};
 
 std::string options_text(const Command& command) {
   Table table;

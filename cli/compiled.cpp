@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::string_view kPlanBegins = "plait-plan ";
 
-std::unique_ptr<Target> target_named(const std::string& name, std::int64_t threads) {
-  std::unique_ptr<Target> target = make_target(name, static_cast<int>(threads));
-  if (!target) fail("backend ", name, " runs graphs node by node: only cpu has programs");
+std::unique_ptr<Target> target_named(const std::string& name, const TargetOptions& options) {
+  std::unique_ptr<Target> target = make_target(name, options);
+  if (!target) fail("backend ", name, " runs graphs node by node: cpu and cuda have programs");
   return target;
 }
 
@@ -78,8 +78,9 @@ Planned read_plan(const Args& args) {
   out.graph = set_symbols(import, args).graphs[0];
   out.sizes = set_sizes(args);
   out.options = options_from(program.options);
-  const std::int64_t threads = args.whole("--threads", program.threads, 1);
-  out.target = target_named(args.text("--backend", program.backend), threads);
+  TargetOptions options = target_options(args);
+  if (!args.has("--threads")) options.threads = program.threads;
+  out.target = target_named(args.text("--backend", program.backend), options);
   const std::string why = obstacle(program, *out.target);
   if (!why.empty() && !args.has("--rebuild")) {
     fail(file, ": ", why, ": compile again here, or say --rebuild");
@@ -96,6 +97,15 @@ Planned read_plan(const Args& args) {
 
 }  // namespace
 
+TargetOptions target_options(const Args& args) {
+  TargetOptions options;
+  options.threads = static_cast<int>(args.whole("--threads", 0, args.has("--threads") ? 1 : 0));
+  const std::string fp32 = args.text("--fp32", "strict");
+  if (fp32 != "strict" && fp32 != "tf32") throw UsageError("--fp32 is strict or tf32");
+  options.tf32 = fp32 == "tf32";
+  return options;
+}
+
 bool is_plan(const std::string& file) {
   std::error_code ignored;  // a pipe must not lose its first bytes
   if (file.starts_with("model:") || !std::filesystem::is_regular_file(file, ignored)) return false;
@@ -107,7 +117,7 @@ bool is_plan(const std::string& file) {
 Planned load_planned(const Args& args) {
   if (is_plan(args.words()[0])) return read_plan(args);
   Planned out;
-  out.target = target_named(args.text("--backend", "cpu"), args.whole("--threads", 0, 1));
+  out.target = target_named(args.text("--backend", "cpu"), target_options(args));
   out.graph = chosen_graph(load_checked(args), args);
   out.options = options_from(args);
   out.compiled = compile(out.graph, *out.target, {.plan = out.options});

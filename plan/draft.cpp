@@ -158,32 +158,31 @@ class Drafting {
     for (const ContractPart& part : c.parts) {
       ProductCall::Part p;
       p.contraction = part.contraction;
-      Choice choice = draft_.whole ? Choice{}
-                                   : target_.choose(part.contraction, call.b_constant, largest_,
-                                                    options_.measure);
-      const bool generated = draft_.whole || choice.generated;
       std::optional<Lowered> low;
+      if (!bare) low = lower_epilogue(s_, g, part, false);
+      Choice choice = draft_.whole ? Choice{}
+                                   : target_.choose(part.contraction, low ? &low->kernel : nullptr,
+                                                    call.b_constant, largest_, options_.measure);
+      const bool generated = draft_.whole || choice.generated;
       if (!bare && choice.turned) {  // along the result's own memory
-        low = lower_epilogue(s_, g, part, true);
-        p.turned = low->kernel.inner.size() == 1;
+        Lowered turned = lower_epilogue(s_, g, part, true);
+        p.turned = turned.kernel.inner.size() == 1;
+        if (p.turned) low = std::move(turned);
       }
-      if (!bare && !p.turned) low = lower_epilogue(s_, g, part, false);
       if (generated) {
         std::vector<ir::ValueId> values{c.a, c.b};
         if (bare) values.push_back(c.c);
         if (low) values.insert(values.end(), low->values.begin(), low->values.end());
         const Dim work = floordiv(operations(part.contraction), 4) + 1;
-        p.generated =
-            printed(target_.print(part.contraction, low ? &low->kernel : nullptr, draft_.whole),
-                    values, work);
+        p.generated = printed(target_.print(part.contraction, low ? &low->kernel : nullptr,
+                                            draft_.whole, choice.variant),
+                              values, work);
         const std::string why = choice.why;
         choice = target_.choose(p.generated, largest_);
         choice.why = draft_.whole ? "the whole program is one function" : why;
       } else if (low) {
-        PrintedLoop printed_loop = target_.print(low->kernel, fixed(low->kernel));
-        p.epilogue = printed_loop.call.function;
-        draft_.texts.emplace(p.epilogue.name, std::move(printed_loop.text));
         p.buffers = as_ints(low->values);
+        if (!choice.fused) add_epilogue(low->kernel, p);
       }
       if (!choice.variant.empty()) p.variant = choice.variant;
       shared += choice.shared_bytes;  // the parts run together
@@ -198,6 +197,13 @@ class Drafting {
     add_once(d.whole_reads, c.b);
     if (bare) add_once(d.writes, c.c);
     d.step.calls.push_back(std::move(call));
+  }
+
+  void add_epilogue(const loop::Kernel& kernel, ProductCall::Part& p) {
+    PrintedLoop printed_loop = target_.print(kernel, fixed(kernel));
+    p.epilogue = printed_loop.call.function;
+    p.epilogue_rows = printed_loop.call.rows;
+    draft_.texts.emplace(p.epilogue.name, std::move(printed_loop.text));
   }
 
   /// A state that this graph does not advance, or a literal.

@@ -61,7 +61,7 @@ template <class A, Is<LoopCall> T>
 void fields(A& a, T& x) {
   a("function", x.function)("buffers", x.buffers)("column_sizes", x.column_sizes);
   a("kept", x.kept)("kept_size", x.kept_size)("rows", x.rows)("finish_rows", x.finish_rows);
-  a("work", x.work);
+  a("work", x.work)("threads", x.threads)("block_bytes", x.block_bytes);
 }
 
 template <class A, Is<loop::AxisOf<Dim>> T>
@@ -78,8 +78,8 @@ void fields(A& a, T& x) {
 
 template <class A, Is<ProductCall::Part> T>
 void fields(A& a, T& x) {
-  a("contraction", x.contraction)("epilogue", x.epilogue)("buffers", x.buffers);
-  a("generated", x.generated)("variant", x.variant)("turned", x.turned);
+  a("contraction", x.contraction)("epilogue", x.epilogue)("epilogue_rows", x.epilogue_rows);
+  a("buffers", x.buffers)("generated", x.generated)("variant", x.variant)("turned", x.turned);
 }
 
 template <class A, Is<ProductCall> T>

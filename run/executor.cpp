@@ -1,11 +1,9 @@
 // Memory, binding and running of a program.
 #include "run/executor.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstring>
+#include <vector>
 
 #include "base/text.h"
 
@@ -49,46 +47,11 @@ bool is_default(const plan::Layout& layout) { return std::is_sorted(layout.begin
 
 }  // namespace
 
-Region::Region(std::int64_t bytes, const std::string& what) : bytes_(bytes) {
-  if (bytes == 0) return;
-  void* got = mmap(nullptr, at(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (got == MAP_FAILED) {
-    bytes_ = 0;
-    throw RunError(str("no memory for ", what, ": ", bytes, " bytes were asked for"));
-  }
-  data_ = static_cast<char*>(got);
-  // Pages come with the first step, large ones where the system has them: a program is ready at
-  // once, and every later step finds them there.
-  madvise(data_, at(bytes), MADV_HUGEPAGE);
-}
-
-Region::~Region() {
-  if (data_) munmap(data_, at(bytes_));
-}
-
-Region::Region(Region&& other) noexcept { *this = std::move(other); }
-
-Region& Region::operator=(Region&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-std::int64_t Region::resident_bytes() const {
-  if (!data_) return 0;
-  const auto page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> there(at((bytes_ + page - 1) / page));
-  if (mincore(data_, at(bytes_), there.data()) != 0) return -1;
-  std::int64_t pages = 0;
-  for (unsigned char p : there) pages += p & 1;
-  return std::min(bytes_, pages * page);
-}
-
 Executor::Executor(plan::Program program, const Target& target) : program_(std::move(program)) {
   const auto start = std::chrono::steady_clock::now();
-  states_ = Region(program_.states_bytes, "states");
-  arena_ = Region(program_.arena_bytes, "the arena");
-  scratch_ = Region(program_.scratch_bytes, "workspace");
+  states_ = target.allocate(program_.states_bytes, "states");
+  arena_ = target.allocate(program_.arena_bytes, "the arena");
+  scratch_ = target.allocate(program_.scratch_bytes, "workspace");
   std::vector<std::vector<Call>> calls;
   for (const plan::Step& s : program_.steps) calls.push_back(s.calls);
   code_ = target.load(calls, program_.texts, program_.whole);
@@ -109,10 +72,10 @@ void Executor::set_sizes(const DimBindings& sizes) {
   sizes_ = sizes;
   Memory memory;
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-    memory.buffers.push_back(address(static_cast<int>(b)));
+    memory.buffers.push_back(space_of(static_cast<int>(b)).data() + offset_of(static_cast<int>(b)));
   }
-  memory.shared = scratch_.data();
-  memory.threads = scratch_.data() + program_.shared_bytes;
+  memory.shared = scratch_->data();
+  memory.threads = scratch_->data() + program_.shared_bytes;
   memory.thread_bytes = program_.thread_bytes;
   memory.persistent = memory.threads + program_.thread_bytes * program_.threads;
   code_->bind(sizes_, memory);
@@ -134,20 +97,28 @@ DimBindings Executor::sizes_from(const std::map<std::string, Array>& feeds) cons
   return sizes;
 }
 
-char* Executor::address(int buffer) const {
-  const plan::Buffer& b = program_.buffers[at(buffer)];
-  return (b.space == plan::Space::kArena ? arena_ : states_).data() + b.offset;
+Space& Executor::space_of(int buffer) const {
+  return program_.buffers[at(buffer)].space == plan::Space::kArena ? *arena_ : *states_;
 }
+
+std::int64_t Executor::offset_of(int buffer) const { return program_.buffers[at(buffer)].offset; }
 
 void Executor::put(int held, const Array& value) {
   const plan::Held& to = program_.values[at(held)];
-  char* data = address(to.buffer);
+  const auto bytes = static_cast<std::int64_t>(value.byte_count());
   if (is_default(to.layout)) {
-    if (value.byte_count() > 0) std::memcpy(data, value.data(), value.byte_count());
-  } else {
-    permute(value.data(), reinterpret_cast<std::byte*>(data), value.sizes(), to.layout,
-            size_of(to.type.dtype), true);
+    space_of(to.buffer).write(offset_of(to.buffer), value.data(), bytes);
+    return;
   }
+  Space& space = space_of(to.buffer);
+  const auto laid_out = [&](char* into) {
+    permute(value.data(), reinterpret_cast<std::byte*>(into), value.sizes(), to.layout,
+            size_of(to.type.dtype), true);
+  };
+  if (space.is_host()) return laid_out(space.data() + offset_of(to.buffer));
+  std::vector<char> laid(value.byte_count());
+  laid_out(laid.data());
+  space.write(offset_of(to.buffer), laid.data(), bytes);
 }
 
 Array Executor::take(int held) const {
@@ -155,13 +126,17 @@ Array Executor::take(int held) const {
   Sizes sizes;
   for (const Dim& d : from.type.shape) sizes.push_back(evaluate(d, sizes_));
   Array out(from.type.dtype, sizes);
-  const char* data = address(from.buffer);
+  const auto bytes = static_cast<std::int64_t>(out.byte_count());
   if (is_default(from.layout)) {
-    if (out.byte_count() > 0) std::memcpy(out.data(), data, out.byte_count());
-  } else {
-    permute(reinterpret_cast<const std::byte*>(data), out.data(), sizes, from.layout,
-            size_of(from.type.dtype), false);
+    space_of(from.buffer).read(offset_of(from.buffer), out.data(), bytes);
+    return out;
   }
+  const Space& space = space_of(from.buffer);
+  std::vector<char> copy(space.is_host() ? 0 : out.byte_count());
+  if (!space.is_host()) space.read(offset_of(from.buffer), copy.data(), bytes);
+  const char* laid = space.is_host() ? space.data() + offset_of(from.buffer) : copy.data();
+  permute(reinterpret_cast<const std::byte*>(laid), out.data(), sizes, from.layout,
+          size_of(from.type.dtype), false);
   return out;
 }
 
@@ -205,11 +180,16 @@ void Executor::set_state(const std::string& name, const Array& value) {
   if (is_packed(held)) code_->constants_changed();
 }
 
-Array Executor::state(const std::string& name) const { return take(held_state(name)); }
+Array Executor::state(const std::string& name) const {
+  wait();
+  return take(held_state(name));
+}
 
 Array Executor::fetch(const std::string& name) const {
   for (const plan::Binding& f : program_.fetches) {
-    if (f.name == name) return take(f.held);
+    if (f.name != name) continue;
+    wait();
+    return take(f.held);
   }
   fail("program ", program_.graph_name, " does not fetch '", name, "'");
 }
@@ -221,6 +201,23 @@ void Executor::run() {
     return;
   }
   run_steps([](std::size_t) {}, [](std::size_t) {});
+}
+
+void Executor::wait() const {
+  std::size_t step = 0;
+  if (const char* error = code_->wait(step)) raise(step, error);
+}
+
+bool Executor::run_timed(std::vector<double>& seconds) {
+  if (!code_->run_timed(seconds)) return false;
+  wait();
+  return true;
+}
+
+bool Executor::run_row(int runs, double& seconds) {
+  if (!code_->run_row(runs, &seconds)) return false;
+  wait();
+  return true;
 }
 
 void Executor::raise(std::size_t step, const char* error) const {

@@ -12,25 +12,6 @@
 
 namespace plait {
 
-/// Anonymous memory, page-aligned; pages are present once they were touched.
-class Region {
- public:
-  Region() = default;
-  /// RunError that says how much was asked for when the system has no more.
-  explicit Region(std::int64_t bytes, const std::string& what);
-  ~Region();
-  Region(Region&& other) noexcept;
-  Region& operator=(Region&& other) noexcept;
-  char* data() const { return data_; }
-  std::int64_t bytes() const { return bytes_; }
-  /// Bytes of it that are in memory now, by pages.
-  std::int64_t resident_bytes() const;
-
- private:
-  char* data_ = nullptr;
-  std::int64_t bytes_ = 0;
-};
-
 class Executor {
  public:
   Executor(plan::Program program, const Target& target);
@@ -50,6 +31,11 @@ class Executor {
 
   /// One step of the program. RunError names the kernel and what went wrong.
   void run();
+  /// The same with the target's own clock, where it has one: seconds per kernel, else false.
+  bool run_timed(std::vector<double>& seconds);
+  /// Several runs on the same feeds as one launch, timed by the target's own clock; false where
+  /// there is none. Feeds must outlast a run.
+  bool run_row(int runs, double& seconds);
   /// The same, kernel by kernel: before(i) and after(i) stand round each.
   template <class Before, class After>
   void run_steps(Before before, After after) {
@@ -64,11 +50,15 @@ class Executor {
   const plan::Program& program() const { return program_; }
   const Code& code() const { return *code_; }
   double load_seconds() const { return load_seconds_; }
-  const Region& arena() const { return arena_; }
+  const Space& arena() const { return *arena_; }
+  /// What runs behind the caller's back is done. RunError names the kernel and what went wrong.
+  void wait() const;
 
  private:
   [[noreturn]] void raise(std::size_t step, const char* error) const;
-  char* address(int buffer) const;
+  /// A buffer's memory, and where it begins there.
+  Space& space_of(int buffer) const;
+  std::int64_t offset_of(int buffer) const;
   int held_state(const std::string& name) const;
   void put(int held, const Array& value);
   /// Whether code holds a packed copy of it.
@@ -76,7 +66,7 @@ class Executor {
   Array take(int held) const;
 
   plan::Program program_;
-  Region states_, arena_, scratch_;
+  std::unique_ptr<Space> states_, arena_, scratch_;
   std::unique_ptr<Code> code_;
   DimBindings sizes_;
   double load_seconds_ = 0;

@@ -43,6 +43,7 @@ struct Config {
     std::int64_t seed = 0;
     std::int64_t threads = 0;
     std::string backend = "cpu";
+    std::string fp32 = "strict";
     std::string on_nan = "stop";
     bool operator==(const Train&) const = default;
   };

@@ -78,11 +78,13 @@ std::int64_t limit_of(const Config& config, const Data& data) {
 
 void make_session(Job& job, ir::Package package) {
   const auto seed = static_cast<std::uint64_t>(job.config.train.seed);
-  const int threads = static_cast<int>(job.config.train.threads);
+  TargetOptions options;
+  options.threads = static_cast<int>(job.config.train.threads);
+  options.tf32 = job.config.train.fp32 == "tf32";
   const std::string& backend = job.config.train.backend;
   job.step = {"train", {}, {}};
   job.eval = evaluation_request(package);
-  std::unique_ptr<Target> target = make_target(backend, threads);
+  std::unique_ptr<Target> target = make_target(backend, options);
   if (!target) {
     job.session = std::make_unique<Session>(std::move(package), make_backend(backend), seed);
     return;

@@ -40,8 +40,10 @@ double measured_peak(int threads, bool again) {
   return one * threads;
 }
 
+/// 0: not known, and MFU is not told.
 double peak_of(const Job& job) {
-  return job.operations > 0 ? measured_peak(job.threads, false) : 0;
+  const bool by_threads = job.config.train.backend == "cpu";
+  return by_threads && job.operations > 0 ? measured_peak(job.threads, false) : 0;
 }
 
 class Trainer {
@@ -124,17 +126,20 @@ void Trainer::begin() {
 void Trainer::say_what_runs() {
   const Config& c = job_.config;
   for (const std::string& note : job_.notes) progress_->note("note: " + note);
-  progress_->note(str(c.model.name, ": ", with_commas(job_.parameters), " parameters, ",
-                      c.train.precision, " on ", c.train.backend, ", ",
-                      counted(static_cast<std::size_t>(job_.threads), "thread", "threads"),
-                      job_.memory_bytes > 0 ? ", memory " + bytes_text(job_.memory_bytes) : "",
-                      "; ready in ", span_text(request_.place.seconds() - opened_)));
+  progress_->note(
+      str(c.model.name, ": ", with_commas(job_.parameters), " parameters, ", c.train.precision,
+          " on ", c.train.backend,
+          c.train.backend == "cuda"
+              ? ""
+              : ", " + counted(static_cast<std::size_t>(job_.threads), "thread", "threads"),
+          job_.memory_bytes > 0 ? ", memory " + bytes_text(job_.memory_bytes) : "", "; ready in ",
+          span_text(request_.place.seconds() - opened_)));
   progress_->note("data: " + job_.sources.train->describe());
   progress_->note(str("run: ", job_.folder->path(), ", ",
                       state_.step > 0 ? str("from step ", state_.step, " to ") : "", job_.steps,
                       " steps of ", job_.samples_per_step(),
-                      " samples; smoothed: mean that forgets by ", Smoothed::kConstant,
-                      " a step; MFU: share of the threads' f32 peak"));
+                      " samples; smoothed: mean that forgets by ", Smoothed::kConstant, " a step",
+                      peak_ > 0 ? "; MFU: share of the threads' f32 peak" : ""));
 }
 
 StepResult Trainer::take_step() {

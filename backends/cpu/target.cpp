@@ -10,6 +10,7 @@
 #include "backends/cpu/cut.h"
 #include "backends/cpu/hand/hand.h"
 #include "backends/cpu/pool.h"
+#include "backends/cpu/region.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "codegen/cache.h"
@@ -115,13 +116,13 @@ class CpuTarget : public Target {
   PrintedLoop print(const loop::Kernel& kernel, bool fixed) const override {
     return as_loop(codegen::print_kernel(kernel, fixed));
   }
-  PrintedLoop print(const loop::Contraction& c, const loop::Kernel* epilogue,
-                    bool fixed) const override {
+  PrintedLoop print(const loop::Contraction& c, const loop::Kernel* epilogue, bool fixed,
+                    const std::string&) const override {
     return as_loop(codegen::print_contraction(c, epilogue, fixed));
   }
 
-  Choice choose(const loop::Contraction& c, bool b_constant, const DimBindings& largest,
-                bool measure) const override {
+  Choice choose(const loop::Contraction& c, const loop::Kernel*, bool b_constant,
+                const DimBindings& largest, bool measure) const override {
     Choice out;
     const cpu::Problem problem = cpu::problem_of(loop::bind(c, largest));
     const auto as_loops = [&](std::string why) {
@@ -184,6 +185,10 @@ class CpuTarget : public Target {
     out.thread_bytes = cpu::make_hand(call, largest)->scratch_bytes();
     out.why = "written by hand";
     return out;
+  }
+
+  std::unique_ptr<Space> allocate(std::int64_t bytes, const std::string& what) const override {
+    return std::make_unique<cpu::Region>(bytes, what);
   }
 
   std::unique_ptr<Code> load(const std::vector<std::vector<Call>>& steps,

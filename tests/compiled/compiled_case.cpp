@@ -5,7 +5,6 @@
 
 #include <filesystem>
 
-#include "backends/backends.h"
 #include "base/text.h"
 #include "codegen/compiler.h"
 #include "ir/text.h"
@@ -54,6 +53,7 @@ void CompiledCase::SetUpTestSuite() {
 }
 
 QuickCompiler::QuickCompiler() {
+  if (tested() != Tested::kCpu) return;
   const char* given = ::getenv("CC");
   before_ = given ? given : "";
   const std::string compiler = join(codegen::find_compiler().command, " ");
@@ -62,6 +62,7 @@ QuickCompiler::QuickCompiler() {
 }
 
 QuickCompiler::~QuickCompiler() {
+  if (tested() != Tested::kCpu) return;
   before_.empty() ? ::unsetenv("CC") : ::setenv("CC", before_.c_str(), 1);
 }
 
@@ -84,24 +85,27 @@ Arrays named_in(std::size_t i, const Arrays& arrays) {
   return out;
 }
 
-Session cpu_session(ir::Graph graph, int threads, CompileRequest request) {
+Session compiled_session(ir::Graph graph, int threads, CompileRequest request) {
   ir::Package package;
   package.graphs.push_back(std::move(graph));
-  return Session(std::move(package), make_target("cpu", threads), 0, std::move(request));
+  return Session(std::move(package), target_under_test(threads), 0, std::move(request));
 }
 
 Arrays run_compiled(const ir::Graph& graph, const Arrays& feeds, const Arrays& states, int threads,
                     CompileRequest request) {
-  Session session = cpu_session(graph, threads, std::move(request));
+  Session session = compiled_session(graph, threads, std::move(request));
   for (const auto& [name, value] : states) session.set_state(name, value);
   Arrays results = session.run({"", feeds, {}});
   for (const ir::NextState& n : graph.nexts) results["next " + n.state] = session.state(n.state);
   return results;
 }
 
+bool may_differ() { return tested() != Tested::kEmulated; }
+
 std::uint64_t soak_seeds(std::uint64_t usual) {
   const char* given = ::getenv("PLAIT_SOAK");
-  return given ? static_cast<std::uint64_t>(parse_integer(given, "PLAIT_SOAK")) : usual;
+  if (given) return static_cast<std::uint64_t>(parse_integer(given, "PLAIT_SOAK"));
+  return tested() == Tested::kEmulated ? (usual + 9) / 10 : usual;
 }
 
 std::string differing_bits(const Arrays& a, const Arrays& b) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "run/session.h"
+#include "tests/compiled/target_under_test.h"
 
 namespace plait::test {
 
@@ -20,7 +21,8 @@ class CompiledCase : public testing::Test {
   static void SetUpTestSuite();
 };
 
-/// While it lives, kernels are compiled at -O1, vectorised all the same: in about half the time.
+/// While it lives, kernels of the cpu are compiled at -O1, vectorised all the same: in about half
+/// the time.
 class QuickCompiler {
  public:
   QuickCompiler();
@@ -42,14 +44,19 @@ ir::Graph scan_graph();
 /// The arrays of part i under the names they have in side_by_side.
 Arrays named_in(std::size_t i, const Arrays& arrays);
 
-/// A session of one graph on the cpu backend.
-Session cpu_session(ir::Graph graph, int threads = 2, CompileRequest request = {});
+/// A session of one graph on the target under test.
+Session compiled_session(ir::Graph graph, int threads = 2, CompileRequest request = {});
 
-/// The graph once on the cpu: fetches by name, next states as `next NAME`.
+/// The graph once on the target under test: fetches by name, next states as `next NAME`.
 Arrays run_compiled(const ir::Graph& graph, const Arrays& feeds, const Arrays& states = {},
                     int threads = 2, CompileRequest request = {});
 
-/// How many random graphs to take: `usual`, or $PLAIT_SOAK for a soak.
+/// Whether the results of another run, or on another number of threads, are worth a look: an
+/// emulated device has but one order of doing things.
+bool may_differ();
+
+/// How many random graphs to take: `usual`, a tenth of it where kernels are emulated, or
+/// $PLAIT_SOAK for a soak.
 std::uint64_t soak_seeds(std::uint64_t usual);
 
 /// Where two results differ in a bit, NaN included; empty when nowhere.

@@ -115,10 +115,12 @@ TEST_P(Corners, AgreeWithTheirDefinition) {
       states[use.state.name] = inputs.at(use.state.name);
     }
     for (bool fuse : {true, false}) {
+      if (!fuse && tested() == Tested::kEmulated) continue;
       CompileRequest request;
       request.plan.fuse = fuse;
       const Arrays one = run_compiled(graph, feeds, states, 1, request);
       EXPECT_EQ(agreement(expected, one).first, "") << (fuse ? "fused" : "apart");
+      if (!may_differ()) continue;
       EXPECT_EQ(differing_bits(one, run_compiled(graph, feeds, states, 3, request)), "");
     }
   }

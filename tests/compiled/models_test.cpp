@@ -26,7 +26,7 @@ Tolerance tolerance(DType dtype) {
 }
 
 Session session_of(const Fixture& fixture, ir::Package package, const std::string& prefix) {
-  Session made(std::move(package), make_target("cpu", 2));
+  Session made(std::move(package), target_under_test());
   for (const auto& [name, value] : fixture.under(prefix)) {
     made.set_state(name, value.cast(made.state(name).dtype()));
   }
@@ -58,26 +58,39 @@ TEST_P(CompiledModel, TrainsAndEvaluatesAsPyTorch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, CompiledModel,
-                         testing::Combine(testing::Values("mlp", "conv_add", "resnet50", "vgg19",
-                                                          "rwkv4", "rwkv4_nocopy", "gpt2", "unet"),
-                                          testing::Values(DType::f32, DType::f64)),
+std::vector<std::tuple<std::string, DType>> fixtures() {
+  if (tested() == Tested::kEmulated) {
+    return {{"mlp", DType::f32}, {"conv_add", DType::f64}, {"rwkv4", DType::f32}};
+  }
+  std::vector<std::tuple<std::string, DType>> all;
+  for (const char* name :
+       {"mlp", "conv_add", "resnet50", "vgg19", "rwkv4", "rwkv4_nocopy", "gpt2", "unet"}) {
+    for (DType dtype : {DType::f32, DType::f64}) all.emplace_back(name, dtype);
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, CompiledModel, testing::ValuesIn(fixtures()),
                          [](const auto& info) {
                            return str(std::get<0>(info.param), "_", std::get<1>(info.param));
                          });
 
-constexpr const char* kSmall[] = {
-    "mlp?train=1&dtype=f32",
-    "conv_add?train=1&dtype=bf16&image=9&channels=8&filters=16",
-    "resnet50?batch=2&image=32&width=8&train=1",
-    "vgg19?batch=2&image=32&width=8&hidden=32&train=1",
-    "rwkv4?layers=2&width=32&vocab=64&context=16&copy=8&batch=2&train=1",
-};
+std::vector<const char*> small_models() {
+  const char* conv_add = "conv_add?train=1&dtype=bf16&image=9&channels=8&filters=16";
+  if (tested() == Tested::kEmulated) return {conv_add};
+  return {
+      "mlp?train=1&dtype=f32",
+      conv_add,
+      "resnet50?batch=2&image=32&width=8&train=1",
+      "vgg19?batch=2&image=32&width=8&hidden=32&train=1",
+      "rwkv4?layers=2&width=32&vocab=64&context=16&copy=8&batch=2&train=1",
+  };
+}
 
 class SmallModel : public CompiledCase, public testing::WithParamInterface<const char*> {};
 
 Arrays states_after(const char* spec, int threads, int steps) {
-  Session session(models::build(spec), make_target("cpu", threads), 3);
+  Session session(models::build(spec), target_under_test(threads), 3);
   const ir::Graph& graph = session.package().graphs.at(0);
   Arrays feeds;
   for (ir::ValueId id : graph.feeds) feeds[graph.value(id).name] = random_feed(graph, id, 1);
@@ -95,7 +108,7 @@ TEST_P(SmallModel, TheNumberOfThreadsChangesNoBit) {
 
 TEST_P(SmallModel, StepsAllocateNothingAndUseWhatWasPlanned) {
   const ir::Graph graph = models::build(GetParam()).graphs.at(0);
-  const auto target = make_target("cpu", 2);
+  const auto target = target_under_test();
   Executor executor(compile(graph, *target).program, *target);
   const plan::Program& program = executor.program();
   for (const plan::StateBinding& s : program.states) {
@@ -106,12 +119,16 @@ TEST_P(SmallModel, StepsAllocateNothingAndUseWhatWasPlanned) {
       executor.set_feed(graph.value(id).name, random_feed(graph, id, 1));
     }
   };
-  feed();
-  executor.run();
+  for (int i = 0; i < 2; ++i) {  // the first loads kernels, the second may record them
+    feed();
+    executor.run();
+  }
   feed();
   const long before = allocations();
   executor.run();
-  EXPECT_EQ(allocations() - before, 0);
+  if (tested() != Tested::kEmulated) {
+    EXPECT_EQ(allocations() - before, 0);
+  }
   // Only what lies in the last page of the arena may be untouched.
   EXPECT_EQ(executor.arena().resident_bytes(), program.arena_bytes);
   EXPECT_LE(static_cast<double>(program.arena_bytes),
@@ -120,13 +137,14 @@ TEST_P(SmallModel, StepsAllocateNothingAndUseWhatWasPlanned) {
             program.states_bytes + program.arena_bytes + program.scratch_bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, SmallModel, testing::ValuesIn(kSmall), [](const auto& info) {
-  return std::string(info.param, std::string_view(info.param).find('?'));
-});
+INSTANTIATE_TEST_SUITE_P(Specs, SmallModel, testing::ValuesIn(small_models()),
+                         [](const auto& info) {
+                           return std::string(info.param, std::string_view(info.param).find('?'));
+                         });
 
 TEST_F(SmallModel, TheMlpStepIsOneFunction) {
   const ir::Graph graph = models::build("mlp?train=1&dtype=f32").graphs.at(0);
-  const auto target = make_target("cpu", 2);
+  const auto target = target_under_test();
   const Executor executor(compile(graph, *target).program, *target);
   EXPECT_TRUE(executor.program().whole);
   EXPECT_TRUE(executor.code().has_whole());
@@ -136,8 +154,9 @@ TEST_F(SmallModel, TheMlpStepIsOneFunction) {
 }
 
 TEST_F(SmallModel, AResidualAddRidesBehindItsConvolution) {
+  if (tested() != Tested::kCpu) GTEST_SKIP() << "it names kernels of the cpu";
   const ir::Graph graph = models::build("conv_add?dtype=f32").graphs.at(0);
-  const auto target = make_target("cpu", 2);
+  const auto target = target_under_test();
   const plan::Program program = compile(graph, *target).program;
   ASSERT_EQ(program.steps.size(), 1u);
   EXPECT_TRUE(program.steps[0].kernel.starts_with("winograd.")) << program.steps[0].kernel;
@@ -158,7 +177,7 @@ TEST_F(SmallModel, OneProgramServesEveryBatchOfItsRange) {
       return %s, %m
     })";
   const ir::Graph graph = ir::parse_graph(text);
-  Session session({{graph}}, make_target("cpu", 2), 5);
+  Session session({{graph}}, target_under_test(), 5);
   for (std::int64_t batch : {7, 1, 64, 7}) {
     const ir::Graph fixed = substitute(graph, {{"batch", Dim(batch)}});
     Session reference({{fixed}}, make_backend("ref"), 5);

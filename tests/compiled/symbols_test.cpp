@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "backends/backends.h"
 #include "ir/text.h"
 #include "ops/verify.h"
 #include "tests/compiled/compiled_case.h"
@@ -52,7 +51,7 @@ class Symbols : public CompiledCase {
   static void expect_one_program(const std::string& text) {
     const ir::Graph graph = ir::parse_graph(text);
     SCOPED_TRACE(text);
-    Session session = cpu_session(graph);
+    Session session = compiled_session(graph);
     expect_at(session, graph, {{"n", 64}});
     const std::size_t compiled = cached();
     for (std::int64_t n : {1, 7, 64, 1, 33}) {
@@ -157,7 +156,7 @@ TEST_F(Symbols, RandomGraphsOfASymbol) {
       } catch (const UserError&) {  // the largest of n - 1 elements, where n is 1
       }
     }
-    Session session = cpu_session(graph);
+    Session session = compiled_session(graph);
     for (const DimBindings& sizes : valid) {
       SCOPED_TRACE(sizes.at("n").text());
       expect_at(session, graph, sizes);
@@ -166,7 +165,7 @@ TEST_F(Symbols, RandomGraphsOfASymbol) {
 }
 
 TEST_F(Symbols, OutsideTheRangeIsRefused) {
-  Session session = cpu_session(ir::parse_graph(kTraining));
+  Session session = compiled_session(ir::parse_graph(kTraining));
   const auto feeds = [](std::int64_t x, std::int64_t t) {
     return Arrays{{"x", Array(DType::f32, {x, 24})}, {"t", Array(DType::i64, {t})}};
   };
@@ -186,7 +185,7 @@ TEST_F(Symbols, OutsideTheRangeIsRefused) {
 }
 
 TEST_F(Symbols, ASizeThatNoFeedTellsIsAskedFor) {
-  Session session = cpu_session(ir::parse_graph(R"(symbol n = 1..64
+  Session session = compiled_session(ir::parse_graph(R"(symbol n = 1..64
 graph g() {
   %i = iota(axis=0, shape=[n]) : i64[n]
   return %i

@@ -1,0 +1,28 @@
+// Anonymous memory of the host, page-aligned; pages are present once they were touched.
+#pragma once
+
+#include <string>
+
+#include "backends/target.h"
+
+namespace plait::cpu {
+
+class Region : public Space {
+ public:
+  Region(std::int64_t bytes, const std::string& what);
+  ~Region() override;
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  char* data() const override { return data_; }
+  bool is_host() const override { return true; }
+  std::int64_t bytes() const override { return bytes_; }
+  void write(std::int64_t offset, const void* from, std::int64_t bytes) override;
+  void read(std::int64_t offset, void* to, std::int64_t bytes) const override;
+  std::int64_t resident_bytes() const override;  // by pages
+
+ private:
+  char* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace plait::cpu

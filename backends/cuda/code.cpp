@@ -1,0 +1,493 @@
+// Loading, binding and running a program's calls on a device.
+#include "backends/cuda/code.h"
+
+#include <algorithm>
+#include <map>
+
+#include "backends/cuda/fused.h"
+#include "backends/cuda/hand/hand.h"
+#include "backends/cuda/library/library.h"
+#include "base/text.h"
+#include "codegen/cuda/print.h"
+
+namespace plait::cuda {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+constexpr const char* kIndexText = "an index is out of range";
+constexpr const char* kDivisionText = "integer division by zero";
+constexpr int kMostLanes = 4;
+
+Word word_of(const void* address) { return reinterpret_cast<Word>(address); }
+
+/// A library's call with addresses fixed.
+struct LibraryRun {
+  std::unique_ptr<LibraryCall> call;
+  LibraryOperands operands;
+};
+
+/// One thing to do: a library's call, then launches behind it.
+struct Act {
+  LibraryRun library;
+  std::vector<Launch> launches;
+};
+
+class CudaCode : public Code {
+ public:
+  CudaCode(std::shared_ptr<Device> device, std::shared_ptr<const Libraries> libraries,
+           const std::vector<std::vector<Call>>& steps, const std::vector<std::string>& texts,
+           bool whole)
+      : device_(std::move(device)), libraries_(std::move(libraries)), steps_(steps) {
+    compile(texts, whole);
+  }
+  ~CudaCode() override {
+    recording_.reset();
+    if (tables_) device_->release(tables_);
+  }
+
+  void bind(const DimBindings& sizes, const Memory& memory) override {
+    memory_ = memory;
+    recording_.reset();
+    warm_ = false;
+    reserve_tables();
+    acts_.clear();
+    for (std::size_t s = 0; s < steps_.size(); ++s) acts_.push_back(bind_step(s, sizes));
+    if (whole_) whole_launch_ = bind_whole(sizes);
+  }
+
+  void constants_changed() override {}
+
+  const char* run(std::size_t step) override {
+    const std::vector<Act>& acts = acts_[step];
+    const int lanes = std::min<int>(kMostLanes, static_cast<int>(acts.size()));
+    if (lanes > 1) device_->fork(lanes);
+    const char* error = nullptr;
+    for (std::size_t i = 0; i < acts.size(); ++i) {
+      if (lanes > 1) device_->lane(static_cast<int>(i % at(lanes)));
+      const char* text = run(acts[i]);
+      if (text) error = text;
+    }
+    if (lanes > 1) device_->join();
+    return error;
+  }
+
+  bool run_whole(const char*& error) override {
+    if (!whole_ && !device_->can_record()) return false;
+    error = run_recorded(1);
+    return true;
+  }
+  bool has_whole() const override { return whole_ || device_->can_record(); }
+
+  const char* wait(std::size_t& step) override {
+    device_->wait();
+    device_->read(flags_.data(), tables_, static_cast<std::int64_t>(4 * flags_.size()));
+    for (std::size_t i = 0; i < flags_.size(); ++i) {
+      if (flags_[i] == 0) continue;
+      step = i;
+      const bool index = flags_[i] & codegen::cuda::kBadIndex;
+      device_->zero(tables_, static_cast<std::int64_t>(4 * flags_.size()));
+      return index ? kIndexText : kDivisionText;
+    }
+    return nullptr;
+  }
+
+  bool run_timed(std::vector<double>& seconds) override {
+    device_->forget_marks();
+    std::vector<int> marks{device_->mark()};
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (run(i)) return true;  // told by wait()
+      marks.push_back(device_->mark());
+    }
+    device_->wait();
+    seconds.clear();
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      seconds.push_back(device_->seconds(marks[i], marks[i + 1]));
+    }
+    return true;
+  }
+
+  bool run_row(int runs, double* seconds) override {
+    if (!whole_ && !device_->can_record()) return false;
+    device_->forget_marks();
+    const int begin = device_->mark();
+    if (run_recorded(runs)) return true;
+    const int end = device_->mark();
+    device_->wait();
+    if (seconds) *seconds = device_->seconds(begin, end);
+    return true;
+  }
+
+  double build_seconds() const override { return build_seconds_; }
+  int built_from_cache() const override { return from_cache_; }
+  int units() const override { return static_cast<int>(modules_.size()); }
+
+ private:
+  // --- code ----------------------------------------------------------------------------------
+
+  void compile(const std::vector<std::string>& texts, bool whole) {
+    constexpr std::size_t kFunctionsPerUnit = 4;
+    const std::size_t count = texts.empty() ? 0
+                              : whole       ? 1
+                                      : std::max<std::size_t>(1, texts.size() / kFunctionsPerUnit);
+    std::vector<std::string> units(count, codegen::cuda::unit_header());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      units[i % count] += texts[i];
+      const std::size_t begin = std::string(kNameComment).size();
+      unit_of_[texts[i].substr(begin, texts[i].find('\n') - begin)] = i % count;
+    }
+    whole_ = whole && count > 0;
+    if (whole_) units[0] += whole_text();
+    std::map<std::string, std::size_t> hands;
+    for (const std::vector<Call>& calls : steps_) {
+      for (const Call& call : calls) {
+        const auto* hand = std::get_if<HandCall>(&call);
+        if (!hand) continue;
+        const std::string text = codegen::cuda::unit_header() + find_hand(hand->op)->text(*hand);
+        const auto [found, added] = hands.emplace(text, units.size());
+        if (added) units.push_back(text);
+        hand_units_[hand] = found->second;
+      }
+    }
+    const Built built = device_->compile(units);
+    modules_ = built.modules;
+    from_cache_ = built.from_cache;
+    build_seconds_ = built.seconds;
+  }
+
+  const void* function(const std::string& name, const char* more = "") const {
+    return modules_[unit_of_.at(name)]->function(name + more);
+  }
+
+  // --- memory --------------------------------------------------------------------------------
+
+  char* pointer(int buffer) const { return buffer < 0 ? nullptr : memory_.buffers[at(buffer)]; }
+
+  /// Error bits of each step, then tables of calls that are launched together.
+  void reserve_tables() {
+    flags_.assign(std::max<std::size_t>(1, steps_.size()), 0);
+    std::int64_t bytes = rounded(static_cast<std::int64_t>(4 * flags_.size()));
+    first_table_ = bytes;
+    for (const std::vector<Call>& calls : steps_) {
+      for (const Call& call : calls) {
+        const auto* loop = std::get_if<LoopCall>(&call);
+        if (loop) bytes += 8 * static_cast<std::int64_t>(word_count(*loop) + 2) + 512;
+      }
+    }
+    if (bytes > tables_bytes_) {
+      if (tables_) device_->release(tables_);
+      tables_ = device_->allocate(bytes, "tables of calls");
+      tables_bytes_ = bytes;
+    }
+    device_->zero(tables_, rounded(static_cast<std::int64_t>(4 * flags_.size())));
+  }
+
+  static std::size_t word_count(const LoopCall& call) {
+    return call.buffers.size() + call.column_sizes.size() + 1 + call.function.parameters.size();
+  }
+
+  char* flag_of(std::size_t step) const { return tables_ + 4 * step; }
+
+  // --- binding -------------------------------------------------------------------------------
+
+  std::vector<Act> bind_step(std::size_t step, const DimBindings& sizes) {
+    std::vector<Act> acts;
+    std::map<std::string, std::vector<const LoopCall*>> same;  // loops by function
+    std::int64_t shared = 0;
+    for (const Call& call : steps_[step]) {
+      if (const auto* loop = std::get_if<LoopCall>(&call)) {
+        same[loop->function.name].push_back(loop);
+      } else if (const auto* product = std::get_if<ProductCall>(&call)) {
+        bind_product(*product, step, sizes, shared, acts);
+      } else {
+        acts.push_back(bind_hand(std::get<HandCall>(call), step, sizes, shared));
+      }
+    }
+    for (const auto& [name, calls] : same) {
+      std::vector<std::vector<Launch>> each;
+      for (const LoopCall* call : calls) each.push_back(bind_loop(*call, step, sizes, shared));
+      acts.push_back(each.size() == 1 ? Act{{}, std::move(each[0])} : together(name, each));
+    }
+    return acts;
+  }
+
+  /// One launch, or two where columns are reduced.
+  std::vector<Launch> bind_loop(const LoopCall& call, std::size_t step, const DimBindings& sizes,
+                                std::int64_t& shared) {
+    Launch launch;
+    launch.function = function(call.function.name);
+    launch.blocks = evaluate(call.rows, sizes);
+    launch.threads = call.threads;
+    launch.block_bytes = call.block_bytes;
+    for (int b : call.buffers) launch.words.push_back(word_of(pointer(b)));
+    for (const Dim& size : call.column_sizes) {
+      launch.words.push_back(word_of(memory_.shared + shared));
+      shared += rounded(8 * evaluate(size, sizes));
+    }
+    launch.words.push_back(word_of(flag_of(step)));
+    for (const Dim& d : call.function.parameters) {
+      launch.words.push_back(static_cast<Word>(evaluate(d, sizes)));
+    }
+    std::vector<Launch> out{launch};
+    if (!call.finish_rows.is(0)) {
+      launch.function = function(call.function.name, "_finish");
+      launch.blocks = evaluate(call.finish_rows, sizes);
+      launch.threads = codegen::cuda::kThreads;
+      launch.block_bytes = 0;
+      out.push_back(launch);
+    }
+    return out;
+  }
+
+  /// Calls of one function: a table of their words, and the first block of each.
+  Act together(const std::string& name, const std::vector<std::vector<Launch>>& each) {
+    Act act;
+    for (std::size_t stage = 0; stage < each[0].size(); ++stage) {
+      std::vector<Word> table, firsts;
+      Launch launch = each[0][stage];
+      launch.function = function(name, stage == 0 ? "_many" : "_finish_many");
+      launch.blocks = 0;
+      for (const std::vector<Launch>& one : each) {
+        table.insert(table.end(), one[stage].words.begin(), one[stage].words.end());
+        firsts.push_back(static_cast<Word>(launch.blocks));
+        launch.blocks += one[stage].blocks;
+      }
+      char* const place = tables_ + first_table_;
+      const auto bytes = static_cast<std::int64_t>(8 * table.size());
+      device_->write(place, table.data(), bytes);
+      device_->write(place + bytes, firsts.data(), static_cast<std::int64_t>(8 * firsts.size()));
+      first_table_ += rounded(bytes + static_cast<std::int64_t>(8 * firsts.size()));
+      launch.words = {word_of(place), word_of(place + bytes), static_cast<Word>(each.size())};
+      act.launches.push_back(std::move(launch));
+    }
+    return act;
+  }
+
+  void bind_product(const ProductCall& call, std::size_t step, const DimBindings& sizes,
+                    std::int64_t& shared, std::vector<Act>& acts) {
+    for (const ProductCall::Part& p : call.parts) {
+      if (!p.generated.function.name.empty()) {
+        acts.push_back({{}, bind_loop(p.generated, step, sizes, shared)});
+        continue;
+      }
+      acts.push_back(bind_library(call, p, step, sizes, shared));
+    }
+  }
+
+  Act bind_library(const ProductCall& call, const ProductCall::Part& p, std::size_t step,
+                   const DimBindings& sizes, std::int64_t& shared) {
+    const bool follows = !p.epilogue.name.empty();
+    const loop::BoundContraction bound = loop::bind(p.contraction, sizes);
+    const LibraryVariant variant = library_variant(p.variant);
+    const std::optional<Fused>& fused = variant.fused;
+    Act act;
+    std::string why;
+    // The same algorithm as was planned with; sizes that are not the largest may want another.
+    for (const std::string& id : {variant.id, std::string()}) {
+      act.library.call = libraries_->make(bound, follows, epilogue_of(fused), id, why);
+      if (act.library.call) break;
+    }
+    check(act.library.call != nullptr, "a library took a contraction and now does not: ", why);
+    LibraryOperands& o = act.library.operands;
+    o.a = pointer(call.a);
+    o.b = pointer(call.b);
+    char* const tile = memory_.shared + shared;
+    o.c = fused ? pointer(p.buffers[at(fused->result)]) : follows ? tile : pointer(call.c);
+    if (fused && fused->bias >= 0) o.bias = pointer(p.buffers[at(fused->bias)]);
+    if (fused && fused->residual >= 0) o.residual = pointer(p.buffers[at(fused->residual)]);
+    shared += tile_bytes(bound, follows);
+    o.workspace = memory_.shared + shared;
+    shared += rounded(act.library.call->workspace_bytes());
+    if (follows) act.launches.push_back(bind_epilogue(p, tile, step, sizes));
+    return act;
+  }
+
+  Launch bind_epilogue(const ProductCall::Part& p, char* tile, std::size_t step,
+                       const DimBindings& sizes) {
+    Launch launch;
+    launch.function = function(p.epilogue.name);
+    launch.blocks = evaluate(p.epilogue_rows, sizes);
+    launch.threads = codegen::cuda::kThreads;
+    for (int b : p.buffers) launch.words.push_back(word_of(pointer(b)));
+    launch.words.push_back(word_of(tile));
+    launch.words.push_back(word_of(flag_of(step)));
+    for (const Dim& d : p.epilogue.parameters) {
+      launch.words.push_back(static_cast<Word>(evaluate(d, sizes)));
+    }
+    return launch;
+  }
+
+  Act bind_hand(const HandCall& call, std::size_t step, const DimBindings& sizes,
+                std::int64_t& shared) {
+    const HandPlan plan = find_hand(call.op)->plan(call, sizes);
+    const Module& module = *modules_[hand_units_.at(&call)];
+    Act act;
+    for (const HandLaunch& l : plan.launches) {
+      Launch launch;
+      launch.function = module.function(l.function);
+      launch.blocks = l.blocks;
+      launch.threads = l.threads;
+      launch.block_bytes = l.block_bytes;
+      for (const HandWord& w : l.words) {
+        launch.words.push_back(hand_word(w, call, step, memory_.shared + shared));
+      }
+      act.launches.push_back(std::move(launch));
+    }
+    shared += rounded(plan.scratch_bytes);
+    return act;
+  }
+
+  Word hand_word(const HandWord& w, const HandCall& call, std::size_t step, char* scratch) const {
+    switch (w.kind) {
+      case HandWord::kInput:
+        return word_of(pointer(call.input_buffers[at(w.value)]));
+      case HandWord::kOutput:
+        return word_of(pointer(call.output_buffers[at(w.value)]));
+      case HandWord::kScratch:
+        return word_of(scratch + w.value);
+      case HandWord::kBad:
+        return word_of(flag_of(step));
+      case HandWord::kNumber:
+        break;
+    }
+    return static_cast<Word>(w.value);
+  }
+
+  // --- a program that is one kernel ----------------------------------------------------------
+
+  /// Calls f(call) for every generated call of a step.
+  template <class F>
+  static void each_generated(const std::vector<Call>& calls, F f) {
+    for (const Call& call : calls) {
+      if (const auto* loop = std::get_if<LoopCall>(&call)) {
+        f(*loop);
+      } else {
+        for (const ProductCall::Part& part : std::get<ProductCall>(call).parts) f(part.generated);
+      }
+    }
+  }
+
+  /// The bodies of all calls by one block, a barrier behind each.
+  std::string whole_text() const {
+    std::string text;
+    std::size_t word = 0;
+    const auto add = [&](const std::string& body, std::int64_t blocks) {
+      text += str("  for (int64_t b = 0; b < ", blocks, "; ++b) { ", body, "(w.v + ", word,
+                  ", b); __syncthreads(); }\n");
+    };
+    for (const std::vector<Call>& calls : steps_) {
+      each_generated(calls, [&](const LoopCall& call) {
+        add(call.function.name + "_body", call.rows.value());
+        if (!call.finish_rows.is(0)) {
+          add(call.function.name + "_finish_body", call.finish_rows.value());
+        }
+        word += word_count(call);
+      });
+    }
+    return str("extern \"C\" __global__ void __launch_bounds__(", codegen::cuda::kThreads,
+               ") plait_whole(const pl_words<", word + 1, "> w) {\n",
+               "  for (pl_word run = 0; run < w.v[", word, "]; ++run) {\n", text, "  }\n}\n");
+  }
+
+  Launch bind_whole(const DimBindings& sizes) {
+    Launch launch;
+    launch.function = modules_[0]->function("plait_whole");
+    launch.threads = codegen::cuda::kThreads;
+    for (std::size_t step = 0; step < steps_.size(); ++step) {
+      std::int64_t shared = 0;
+      each_generated(steps_[step], [&](const LoopCall& call) {
+        const std::vector<Word> words = bind_loop(call, step, sizes, shared)[0].words;
+        launch.words.insert(launch.words.end(), words.begin(), words.end());
+      });
+    }
+    launch.words.push_back(1);
+    return launch;
+  }
+
+  // --- running -------------------------------------------------------------------------------
+
+  const char* run(const Act& act) {
+    const LibraryRun& l = act.library;
+    if (l.call) {
+      const char* error = l.call->run(device_->stream(), l.operands);
+      if (error) return error;
+    }
+    for (const Launch& launch : act.launches) {
+      if (launch.blocks > 0) device_->launch(launch);
+    }
+    return nullptr;
+  }
+
+  /// `runs` runs as one launch or replay; the first ever is neither.
+  const char* run_recorded(int runs) {
+    if (whole_) {
+      whole_launch_.words.back() = static_cast<Word>(runs);
+      device_->launch(whole_launch_);
+      return nullptr;
+    }
+    if (!warm_) {  // libraries load their kernels with their first call, not while recording
+      warm_ = true;
+      return run_all();
+    }
+    if (!recording_ || recorded_runs_ != runs) {
+      recording_.reset();
+      device_->begin_recording();
+      const char* error = nullptr;
+      for (int i = 0; i < runs && !error; ++i) error = run_all();
+      recording_ = device_->end_recording();
+      recorded_runs_ = runs;
+      if (error) {
+        recording_.reset();
+        return error;
+      }
+    }
+    device_->replay(*recording_);
+    return nullptr;
+  }
+
+  const char* run_all() {
+    const char* error = nullptr;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (const char* text = run(i)) error = text;
+    }
+    return error;
+  }
+
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<const Libraries> libraries_;
+  std::vector<std::vector<Call>> steps_;
+  std::vector<std::shared_ptr<Module>> modules_;
+  std::map<std::string, std::size_t> unit_of_;         // of a function
+  std::map<const HandCall*, std::size_t> hand_units_;  // of a call in steps_
+  bool whole_ = false, warm_ = false;
+  double build_seconds_ = 0;
+  int from_cache_ = 0;
+  Memory memory_;
+  char* tables_ = nullptr;
+  std::int64_t tables_bytes_ = 0, first_table_ = 0;
+  std::vector<int> flags_;  // error bits by step, read back
+  std::vector<std::vector<Act>> acts_;
+  Launch whole_launch_;  // its last word: how many runs
+  std::unique_ptr<Recording> recording_;
+  int recorded_runs_ = 0;
+};
+
+}  // namespace
+
+std::int64_t tile_bytes(const loop::BoundContraction& c, bool has_epilogue) {
+  if (!has_epilogue) return 0;
+  std::int64_t elements = 1;
+  for (const auto* axes : {&c.batch, &c.m, &c.n}) {
+    for (const auto& x : *axes) elements *= x.extent;
+  }
+  return rounded(4 * elements);
+}
+
+std::unique_ptr<Code> load_code(std::shared_ptr<Device> device,
+                                std::shared_ptr<const Libraries> libraries,
+                                const std::vector<std::vector<Call>>& steps,
+                                const std::vector<std::string>& texts, bool whole) {
+  return std::make_unique<CudaCode>(std::move(device), std::move(libraries), steps, texts, whole);
+}
+
+}  // namespace plait::cuda

@@ -1,0 +1,95 @@
+// What a device does for a program: memory, code, launches, capture. Behind it stand the driver's
+// device and, for tests, one that runs the same kernel text on the CPU. One stream: whatever is
+// asked for happens in order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace plait::cuda {
+
+/// One argument of a kernel: an address or a number.
+using Word = std::uint64_t;
+
+/// A launch. A kernel takes one parameter, a struct of these words by value.
+struct Launch {
+  const void* function = nullptr;  // of a Module
+  std::int64_t blocks = 1;         // 0: nothing to do
+  int threads = 1;                 // of a block
+  int block_bytes = 0;             // of dynamic shared memory
+  std::vector<Word> words;
+};
+
+/// Compiled kernels, loaded.
+class Module {
+ public:
+  virtual ~Module() = default;
+  /// Bug when there is none of this name.
+  virtual const void* function(const std::string& name) const = 0;
+};
+
+struct Built {
+  std::vector<std::shared_ptr<Module>> modules;  // one per text
+  int from_cache = 0;
+  double seconds = 0;
+};
+
+/// Launches recorded once, run many times.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  /// What decides numbers and code: the chip, its architecture, the compiler's and libraries'
+  /// versions.
+  virtual std::string identity() const = 0;
+  virtual int multiprocessors() const = 0;
+  /// Bytes of dynamic shared memory that a block may ask for.
+  virtual int most_block_bytes() const = 0;
+  virtual std::int64_t free_bytes() const = 0;
+
+  /// 256-byte aligned. RunError that names `what`, the bytes asked for and those free.
+  virtual char* allocate(std::int64_t bytes, const std::string& what) = 0;
+  virtual void release(char* data) noexcept = 0;
+
+  /// `from` may be changed once this returns.
+  virtual void write(char* to, const void* from, std::int64_t bytes) = 0;
+  /// Waits for what was asked before.
+  virtual void read(void* to, const char* from, std::int64_t bytes) = 0;
+  virtual void zero(char* to, std::int64_t bytes) = 0;
+  /// RunError with what the device said when something asked before went wrong.
+  virtual void wait() = 0;
+
+  /// Each text is a whole unit of CUDA C++ without includes. In parallel, cached by content; a text
+  /// that does not compile is a Bug that shows the compiler's first lines.
+  virtual Built compile(const std::vector<std::string>& texts) = 0;
+  virtual void launch(const Launch& launch) = 0;
+
+  /// What is launched between the two is recorded and not run.
+  virtual bool can_record() const = 0;
+  virtual void begin_recording() = 0;
+  virtual std::unique_ptr<Recording> end_recording() = 0;
+  virtual void replay(const Recording& recording) = 0;
+
+  /// Launches on different lanes between fork() and join() may run at the same time. fork() sets
+  /// lane 0; all lanes begin behind what was asked before; join() waits for all and sets lane 0.
+  virtual void fork(int lanes) = 0;
+  virtual void lane(int which) = 0;
+  virtual void join() = 0;
+
+  /// A point in the stream; seconds between two of them, once both are past.
+  virtual int mark() = 0;
+  virtual double seconds(int from, int to) = 0;
+  /// Marks are used anew.
+  virtual void forget_marks() = 0;
+
+  /// The driver's CUstream of the current lane, for libraries; null where there is no driver.
+  virtual void* stream() const = 0;
+};
+
+}  // namespace plait::cuda

@@ -1,0 +1,16 @@
+// A device without one, for tests: the same kernel text runs on the CPU, one thread of a block at a
+// time, in an order that differs from block to block. Memory is fenced and begins as 0xCD bytes;
+// launches of different lanes run last lane first. Slow, and strict.
+#pragma once
+
+#include <memory>
+
+#include "backends/cuda/device.h"
+
+namespace plait::cuda {
+
+/// A kernel that writes beyond a buffer or whose threads wait for each other in vain is a Bug that
+/// names it.
+std::shared_ptr<Device> make_emulated_device();
+
+}  // namespace plait::cuda

@@ -1,0 +1,36 @@
+// What a library can do behind a contraction, found in its epilogue: a vector added along n, a
+// tensor added, negatives set to 0.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "backends/cuda/library/library.h"
+#include "loop/contraction.h"
+#include "loop/kernel.h"
+
+namespace plait::cuda {
+
+/// Numbers are those of the epilogue's buffers; -1: not there.
+struct Fused {
+  int bias = -1;
+  int residual = -1;  // lies as the result does
+  bool relu = false;
+  int result = -1;
+  friend bool operator==(const Fused&, const Fused&) = default;
+};
+
+/// Nothing when the epilogue does anything else.
+std::optional<Fused> find_fused(const loop::Contraction& contraction, const loop::Kernel& epilogue);
+
+LibraryEpilogue epilogue_of(const std::optional<Fused>& fused);
+
+/// A variant of a step that a library runs: the call's id, and what it does behind the product.
+struct LibraryVariant {
+  std::string id;
+  std::optional<Fused> fused;
+};
+std::string to_text(const LibraryVariant& variant);
+LibraryVariant library_variant(const std::string& text);
+
+}  // namespace plait::cuda

@@ -1,0 +1,101 @@
+// wkv and wkv_backward: texts by dtype, and how they are launched.
+#include <algorithm>
+#include <climits>
+
+#include "backends/cuda/hand/families.h"
+#include "backends/cuda/hand/parts.h"
+#include "backends/cuda/hand/wkv_text.h"
+#include "base/text.h"
+
+namespace plait::cuda {
+namespace {
+
+constexpr std::int64_t kSteps = 16;  // of a chunk, as in the text
+
+/// Warps of a block, at most: what its registers allow.
+int most_warps(DType dtype, bool backward) {
+  return (backward ? 16 : 32) / (dtype == DType::f64 ? 2 : 1);
+}
+
+/// Gradients of the last state are given.
+bool has_final(const HandCall& call) {
+  for (int i = 8; i < 11; ++i) {
+    if (input(call, i).kind == HandWord::kInput) return true;
+  }
+  return false;
+}
+
+std::string name_of_call(const HandCall& call, bool backward) {
+  return str("hand_", call.op, "_", call.inputs[0].dtype,
+             backward && has_final(call) ? "_final" : "");
+}
+
+std::string text_of(const HandCall& call, bool backward) {
+  const DType dtype = call.inputs[0].dtype;
+  std::string constants = str("constexpr int kWarps = ", most_warps(dtype, backward), ";\n");
+  if (backward) {
+    constants += str("constexpr bool kFinal = ", has_final(call) ? "true" : "false", ";\n");
+  }
+  std::string text = types_text(dtype, Computed::kCompute) + constants + kWkvShared;
+  text += backward ? str(kWkvBackwardScan, kWkvBackward) : kWkvForward;
+  return named_text(name_of_call(call, backward), text);
+}
+
+struct Cut {
+  std::int64_t batch, time, channels, groups;
+  int warps;
+  Cut(const HandCall& call, const DimBindings& bindings, bool backward) {
+    const Sizes k = sizes_of(call.inputs[0].shape, bindings);  // [B,T,C]
+    batch = k[0];
+    time = k[1];
+    channels = k[2];
+    groups = ceil_div(channels, 32);
+    check(time <= INT_MAX - 1024 && channels <= INT_MAX / kSteps, "wkv of ", time, " steps, ",
+          channels, " channels");
+    const auto most = static_cast<std::int64_t>(most_warps(call.inputs[0].dtype, backward));
+    warps = static_cast<int>(std::clamp<std::int64_t>(ceil_div(time, kSteps), 1, most));
+  }
+  std::int64_t segments() const { return ceil_div(time, warps * kSteps); }
+  int threads() const { return warps * 32; }
+};
+
+}  // namespace
+
+std::string wkv_text(const HandCall& call) { return text_of(call, false); }
+std::string wkv_backward_text(const HandCall& call) { return text_of(call, true); }
+
+HandPlan plan_wkv(const HandCall& call, const DimBindings& bindings) {
+  const Cut cut(call, bindings, false);
+  HandPlan plan;
+  HandLaunch launch{name_of_call(call, false), cut.batch * cut.groups, cut.threads(), 0, {}};
+  for (int i = 0; i < 7; ++i) launch.words.push_back(input(call, i));
+  for (int i = 0; i < 4; ++i) launch.words.push_back(output(call, i));
+  for (std::int64_t n : {cut.time, cut.channels, cut.groups}) launch.words.push_back(number(n));
+  if (launch.blocks > 0) plan.launches.push_back(std::move(launch));
+  return plan;
+}
+
+HandPlan plan_wkv_backward(const HandCall& call, const DimBindings& bindings) {
+  const Cut cut(call, bindings, true);
+  const std::string name = name_of_call(call, true);
+  const auto bytes = static_cast<std::int64_t>(size_of(compute_dtype(call.inputs[0].dtype)));
+  const std::int64_t lanes = cut.batch * cut.channels;
+  HandPlan plan;
+  const std::int64_t kept = add_scratch(plan, cut.segments() * 5 * lanes * bytes);
+  const std::int64_t sums = add_scratch(plan, 2 * lanes * bytes);
+  HandLaunch launch{name, cut.batch * cut.groups, cut.threads(), 0, {}};
+  for (int i = 0; i < 11; ++i) launch.words.push_back(input(call, i));
+  for (int i : {0, 1, 4, 5, 6}) launch.words.push_back(output(call, i));
+  launch.words.push_back(scratch(kept));
+  launch.words.push_back(scratch(sums));
+  for (std::int64_t n : {cut.time, cut.channels, cut.groups, cut.batch}) {
+    launch.words.push_back(number(n));
+  }
+  if (launch.blocks > 0) plan.launches.push_back(std::move(launch));
+  add_items(
+      plan, name + "_sum", 2 * cut.channels,
+      {scratch(sums), output(call, 2), output(call, 3), number(cut.batch), number(cut.channels)});
+  return plan;
+}
+
+}  // namespace plait::cuda

@@ -1,0 +1,77 @@
+// The entry points of libplait_cuda.so, and how contractions reach NVIDIA's libraries.
+#include "backends/cuda/plugin.h"
+
+#include <cstdio>
+
+#include "backends/cuda/driver/driver_device.h"
+#include "backends/cuda/driver/findings.h"
+#include "backends/cuda/library/library.h"
+
+namespace plait::cuda {
+namespace {
+
+class DriverLibraries : public Libraries {
+ public:
+  DriverLibraries(std::shared_ptr<Device> device, bool tf32) : device_(std::move(device)) {
+    options_.tf32 = tf32;
+  }
+  std::string identity() const override {
+    const LibraryVersions found = library_versions();
+    const auto named = [](const char* name, const std::string& version) {
+      return version.empty() ? str("no ", name) : str(name, " ", version);
+    };
+    return str(named("cublasLt", found.cublaslt), ", ", named("cudnn", found.cudnn));
+  }
+  std::unique_ptr<LibraryCall> make(const loop::BoundContraction& contraction, bool dense,
+                                    const LibraryEpilogue& epilogue, const std::string& variant,
+                                    std::string& why) const override {
+    device_->stream();  // makes its context current
+    LibraryOptions options = options_;
+    options.variant = variant;
+    return make_library_call(contraction, dense ? DType::f32 : contraction.dtype, dense, options,
+                             epilogue, why);
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  LibraryOptions options_;
+};
+
+/// A line on standard error while compiling takes long: after two seconds, then every five.
+void tell_progress(int done, int total, double seconds) {
+  constexpr double kFirst = 2, kEvery = 5;
+  static double next = kFirst;
+  if (done == 1) next = kFirst;
+  if (seconds < next || done == total) return;
+  next = seconds + kEvery;
+  std::fprintf(stderr, "plait: compiling for the GPU: %d of %d after %.0f s\n", done, total,
+               seconds);
+}
+
+std::shared_ptr<Device> shared_device() {
+  // Not destroyed at exit: the driver may be gone by then, and gives everything back itself.
+  static const auto* device =
+      new std::shared_ptr<Device>(make_driver_device({.device = -1, .progress = tell_progress}));
+  return *device;
+}
+
+}  // namespace
+}  // namespace plait::cuda
+
+extern "C" {
+
+const char* plait_cuda_interface() {
+  static const std::string stamp = plait::plugin_interface();
+  return stamp.c_str();
+}
+
+plait::Target* plait_cuda_make_target(const plait::cuda::CudaOptions& options) {
+  const std::shared_ptr<plait::cuda::Device> device = plait::cuda::shared_device();
+  const auto libraries = std::make_shared<plait::cuda::DriverLibraries>(device, options.tf32);
+  return plait::cuda::make_cuda_target(device, libraries, options).release();
+}
+
+void plait_cuda_findings(bool measure, std::vector<plait::Finding>& out) {
+  plait::cuda::add_findings(measure, out);
+}
+}

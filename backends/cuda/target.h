@@ -1,0 +1,33 @@
+// An NVIDIA GPU as a target: CUDA text, the libraries' contractions, the table of hand kernels.
+#pragma once
+
+#include <memory>
+
+#include "backends/cuda/device.h"
+#include "backends/cuda/library/library.h"
+#include "backends/target.h"
+#include "loop/contraction.h"
+
+namespace plait::cuda {
+
+/// How contractions reach a library; the plugin gives it, tests without a driver do not.
+class Libraries {
+ public:
+  virtual ~Libraries() = default;
+  virtual std::string identity() const = 0;
+  /// Null with `why`. `dense`: the result is f32 [batch, m, n], row-major. `variant` is the id of
+  /// an earlier call, or empty.
+  virtual std::unique_ptr<LibraryCall> make(const loop::BoundContraction& contraction, bool dense,
+                                            const LibraryEpilogue& epilogue,
+                                            const std::string& variant, std::string& why) const = 0;
+};
+
+struct CudaOptions {
+  bool tf32 = false;  // f32 contractions may round their operands to tf32
+};
+
+std::unique_ptr<Target> make_cuda_target(std::shared_ptr<Device> device,
+                                         std::shared_ptr<const Libraries> libraries,
+                                         const CudaOptions& options);
+
+}  // namespace plait::cuda

@@ -1,0 +1,165 @@
+// Trials on the device.
+#include "backends/cuda/trial.h"
+
+#include <algorithm>
+
+#include "backends/cuda/code.h"
+#include "codegen/cuda/print.h"
+
+namespace plait::cuda {
+namespace {
+
+constexpr int kRuns = 7;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+using Axis = loop::AxisOf<std::int64_t>;
+
+/// Elements that an operand's axes span.
+std::int64_t span(const loop::BoundContraction& c, std::int64_t Axis::*step, std::int64_t origin) {
+  std::int64_t last = std::max<std::int64_t>(0, origin);
+  for (const auto* axes : {&c.batch, &c.m, &c.n, &c.k}) {
+    for (const Axis& x : *axes) last += std::max<std::int64_t>(0, (x.extent - 1) * (x.*step));
+  }
+  return last + 1;
+}
+
+/// Elements of each buffer that a kernel's accesses reach.
+std::vector<std::int64_t> reach(const loop::Kernel& k) {
+  std::vector<std::int64_t> out(k.buffers.size(), 1);
+  const auto touch = [&](int buffer, const Dim& offset) {
+    out[at(buffer)] = std::max(out[at(buffer)], offset.hi() + 1);
+  };
+  for (const loop::Let& let : k.lets) {
+    for (const loop::KernelOperand& o : let.operands) {
+      if (o.kind == loop::KernelOperand::kLoad) touch(o.load.buffer, o.load.offset);
+    }
+  }
+  for (const loop::KernelStore& s : k.stores) touch(s.buffer, s.offset);
+  return out;
+}
+
+}  // namespace
+
+Trial::Trial(Device& device, const loop::BoundContraction& c, const loop::Kernel* epilogue,
+             const DimBindings& sizes)
+    : device_(device), sizes_(sizes) {
+  const auto width = static_cast<std::int64_t>(size_of(c.dtype));
+  a_ = take(width * span(c, &Axis::a, c.a0), true);
+  b_ = take(width * span(c, &Axis::b, c.b0), true);
+  c_ = take(epilogue ? tile_bytes(c, true) : width * span(c, &Axis::c, c.c0), false);
+  flag_ = take(256, false);
+  device_.zero(flag_, 256);
+  if (!epilogue) return;
+  const std::vector<std::int64_t> elements = reach(*epilogue);
+  for (std::size_t b = 0; b < elements.size(); ++b) {
+    const auto bytes = static_cast<std::int64_t>(size_of(epilogue->buffers[b].dtype));
+    buffers_.push_back(take(bytes * elements[b], !epilogue->buffers[b].written));
+  }
+}
+
+Trial::~Trial() {
+  for (char* data : owned_) device_.release(data);
+}
+
+char* Trial::take(std::int64_t bytes, bool random) {
+  char* data = device_.allocate(bytes + 256, "trying a contraction");
+  owned_.push_back(data);
+  if (!random) return data;
+  // Halves and floats of moderate size whichever way they are read: 0x3c.. and 0x3d.. bytes.
+  constexpr std::int64_t kPattern = 1 << 20;
+  static const std::vector<unsigned char> pattern = [] {
+    std::vector<unsigned char> bytes(at(kPattern));
+    std::uint32_t state = 12345;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      state = state * 1664525u + 1013904223u;
+      const unsigned char draw = static_cast<unsigned char>(state >> 24);
+      bytes[i] = i % 2 == 1 ? static_cast<unsigned char>(0x38 | (draw & 0x83)) : draw;
+    }
+    return bytes;
+  }();
+  for (std::int64_t done = 0; done < bytes; done += kPattern) {
+    device_.write(data + done, pattern.data(), std::min(kPattern, bytes - done));
+  }
+  return data;
+}
+
+template <class F>
+double Trial::median_seconds(F run) {
+  run();
+  std::vector<double> seconds;
+  for (int i = 0; i < kRuns; ++i) {
+    device_.forget_marks();
+    const int begin = device_.mark();
+    run();
+    const int end = device_.mark();
+    device_.wait();
+    seconds.push_back(device_.seconds(begin, end));
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+Launch Trial::launch_of(const PrintedLoop& printed, const std::vector<char*>& buffers) {
+  Launch launch;
+  launch.blocks = evaluate(printed.call.rows, sizes_);
+  launch.threads = printed.call.threads;
+  launch.block_bytes = printed.call.block_bytes;
+  for (char* b : buffers) launch.words.push_back(reinterpret_cast<Word>(b));
+  for (const Dim& size : printed.call.column_sizes) {
+    launch.words.push_back(reinterpret_cast<Word>(take(8 * evaluate(size, sizes_), false)));
+  }
+  launch.words.push_back(reinterpret_cast<Word>(flag_));
+  for (const Dim& d : printed.call.function.parameters) {
+    launch.words.push_back(static_cast<Word>(evaluate(d, sizes_)));
+  }
+  return launch;
+}
+
+double Trial::time(LibraryCall& call, const std::optional<Fused>& fused, const PrintedLoop* after) {
+  LibraryOperands o;
+  o.a = a_;
+  o.b = b_;
+  o.c = fused ? buffers_[at(fused->result)] : c_;
+  if (fused && fused->bias >= 0) o.bias = buffers_[at(fused->bias)];
+  if (fused && fused->residual >= 0) o.residual = buffers_[at(fused->residual)];
+  o.workspace = take(std::max(call.tune_bytes(), call.workspace_bytes()), false);
+  call.tune(device_.stream(), o);
+  Launch launch;
+  std::vector<std::shared_ptr<Module>> modules;
+  if (after) {
+    modules = device_.compile({codegen::cuda::unit_header() + after->text}).modules;
+    std::vector<char*> buffers = buffers_;
+    buffers.push_back(c_);
+    launch = launch_of(*after, buffers);
+    launch.function = modules[0]->function(after->call.function.name);
+  }
+  return median_seconds([&] {
+    if (const char* error = call.run(device_.stream(), o)) throw RunError(error);
+    if (after) device_.launch(launch);
+  });
+}
+
+double Trial::time(const PrintedLoop& generated) {
+  const auto modules = device_.compile({codegen::cuda::unit_header() + generated.text}).modules;
+  const std::string& name = generated.call.function.name;
+  std::vector<char*> buffers{a_, b_};
+  if (buffers_.empty()) buffers.push_back(c_);
+  buffers.insert(buffers.end(), buffers_.begin(), buffers_.end());
+  Launch launch = launch_of(generated, buffers);
+  launch.function = modules[0]->function(name);
+  Launch finish = launch;
+  const bool two = !generated.call.finish_rows.is(0);
+  if (two) {
+    finish.function = modules[0]->function(name + "_finish");
+    finish.blocks = evaluate(generated.call.finish_rows, sizes_);
+    finish.threads = codegen::cuda::kThreads;
+    finish.block_bytes = 0;
+  }
+  return median_seconds([&] {
+    device_.launch(launch);
+    if (two) device_.launch(finish);
+  });
+}
+
+}  // namespace plait::cuda

@@ -1,0 +1,124 @@
+// plait doctor: what of this machine plait uses, what is missing, what that costs and what to do.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+
+#include "backends/cpu/contract/contract.h"
+#include "backends/cpu/pool.h"
+#include "backends/plugin.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/json.h"
+#include "codegen/cache.h"
+#include "codegen/compile.h"
+
+namespace plait::cli {
+namespace {
+
+namespace files = std::filesystem;
+
+constexpr Flag kFlags[] = {
+    {"--measure", "", "time copies in the GPU's memory (takes 2 GB of it)"},
+    kJsonFlag,
+};
+
+Finding cpus() {
+  const std::string isa(cpu::name_of(cpu::detect_isa()));
+  try {
+    return {"cpus", true, str(cpu::default_threads(), " for plait, kernels for ", isa), ""};
+  } catch (const UserError& error) {
+    return {"cpus", false, error.what(), "--backend cpu cannot run: unset PLAIT_THREADS"};
+  }
+}
+
+Finding memory() {
+  const auto page = static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE));
+  const auto bytes = [page](int which) {
+    return page * static_cast<std::int64_t>(::sysconf(which));
+  };
+  return {
+      "memory", true,
+      str(bytes_text(bytes(_SC_PHYS_PAGES)), ", ", bytes_text(bytes(_SC_AVPHYS_PAGES)), " unused"),
+      ""};
+}
+
+Finding compiler() {
+  try {
+    return {"C compiler", true, codegen::compiler_identity(), ""};
+  } catch (const RunError& error) {
+    return {"C compiler", false, error.what(), "--backend cpu cannot run; ref can"};
+  }
+}
+
+/// The nearest folder that is there must let us write.
+bool can_write(files::path folder) {
+  std::error_code error;
+  while (!folder.empty() && !files::exists(folder, error) && folder != folder.parent_path()) {
+    folder = folder.parent_path();
+  }
+  return ::access(folder.c_str(), W_OK | X_OK) == 0;
+}
+
+Finding cache() {
+  constexpr const char* kCosts =
+      "kernels are compiled anew by every run: set PLAIT_CACHE to a folder that can be written";
+  try {
+    const std::string folder = codegen::cache_folder();
+    if (!can_write(folder)) return {"cache", false, folder + " cannot be written", kCosts};
+    std::size_t count = 0;
+    std::int64_t bytes = 0;
+    std::error_code error;
+    for (files::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
+      struct stat about {};
+      if (::lstat(i->path().c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+      ++count;
+      bytes += about.st_size;
+    }
+    return {"cache", true,
+            str(folder, ": ", counted(count, "file", "files"), ", ", bytes_text(bytes),
+                " of at most ", codegen::cache::kMaxBytes >> 20, " MiB"),
+            ""};
+  } catch (const RunError& error) {
+    return {"cache", false, error.what(), kCosts};
+  }
+}
+
+std::string text_of(const std::vector<Finding>& findings) {
+  Table table;
+  std::string trouble;
+  for (const Finding& f : findings) {
+    table.rows.push_back({f.part, f.found ? (f.costs.empty() ? "ok" : "note") : "missing", f.what});
+    if (!f.costs.empty()) trouble += str("  ", f.part, ": ", f.costs, "\n");
+  }
+  return table.text() + (trouble.empty() ? "nothing is missing\n" : "what this means:\n" + trouble);
+}
+
+void run_doctor(const Args& args) {
+  std::vector<Finding> findings{cpus(), memory(), compiler(), cache()};
+  const std::vector<Finding> plugin = plugin_findings(args.has("--measure"));
+  findings.insert(findings.end(), plugin.begin(), plugin.end());
+  if (!args.has("--json")) return print(text_of(findings));
+  Json list = Json::array();
+  for (const Finding& f : findings) {
+    list.push_back({{"part", f.part}, {"found", f.found}, {"what", f.what}, {"costs", f.costs}});
+  }
+  print_json(list);
+}
+
+}  // namespace
+
+constinit const Command kDoctor{
+    .name = "doctor",
+    .usage = "[options]",
+    .doc = "says what this machine has for plait, and what is missing",
+    .flags = kFlags,
+    .details =
+        "One line per part: ok, missing, or note where it is there but not as it should be;\n"
+        "then what each that is missing costs and what to do about it. CUDA's part is\n"
+        "looked for beside the program, in ../lib, or where PLAIT_PLUGINS says.\n",
+    .run = run_doctor};
+
+}  // namespace plait::cli

@@ -1,0 +1,108 @@
+// The statements of a loop kernel as CUDA text: what stands once per call, once per row and at the
+// inner points, for a schedule. The functions around them are print.cpp's.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "codegen/body_c.h"
+#include "codegen/cuda/schedule.h"
+#include "codegen/scalar_c.h"
+#include "loop/kernel.h"
+
+namespace plait::codegen::cuda {
+
+/// The indices from their common number, the last running fastest, in vectors of `lanes`: that one
+/// is left in first_ as well.
+void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::string number,
+            const std::string& type, int lanes, Parameters& n);
+
+/// What a reduction starts with, and one step of it.
+std::string identity_text(loop::Reduce reduce, DType compute);
+std::string combined_text(loop::Reduce reduce, DType compute, const std::string& a,
+                          const std::string& b);
+
+/// The vectors of a thread in a row: `steps` of them written out, the number of each in c_, or 0
+/// for a loop that `open` opens. `open` writes what comes before a vector, and returns how many
+/// braces it opened.
+struct Walk {
+  int steps = 1;
+  std::function<int(Lines&)> open;
+};
+
+class Body {
+ public:
+  /// `tile`: text of the tile's element, for an epilogue. `lanes`: 1 for what is left over of a
+  /// flat kernel, else the schedule's.
+  Body(const loop::Kernel& kernel, const Schedule& schedule, int lanes, Parameters& parameters,
+       std::string tile = "");
+
+  bool may_fail() const { return may_fail_; }
+  const std::string& index_type() const { return type_; }
+
+  /// Values of the call, and what is stored of them: by one thread, named by `once`.
+  void call(Lines& out, const std::string& once);
+  /// Rooms for what registers keep from stage to stage.
+  void declare_kept(Lines& out);
+  /// Values of the row that are known when a stage begins, and what is stored of them where
+  /// `once` holds.
+  void row(Lines& out, int stage, const std::string& once);
+  /// Sums of a thread, before the inner points of a stage.
+  void declare_sums(Lines& out, int stage);
+  /// The inner points of a stage. Stores happen where `live` holds; empty: always.
+  void inner(Lines& out, int stage, const Walk& walk, const std::string& live);
+  /// Column reductions that have one value per row.
+  void row_columns(Lines& out, int stage, const std::string& live);
+  /// The last step of a column reduction, from `sum`, and its stores; inner indices are in scope.
+  void finish_column(Lines& out, int let, const std::string& sum);
+  /// Row reductions of a stage, in the order of their lets.
+  std::vector<int> sums(int stage) const;
+  /// Whether a stage loads what an earlier one stored, by another thread perhaps.
+  bool loads_stored(int stage) const;
+  /// Everything at one point, all indices in scope: for an epilogue in another kernel. Values of
+  /// the call and of the row are stored at one of their points.
+  void point(Lines& out, const std::string& call_once, const std::string& row_once);
+
+ private:
+  /// A load of inner statements, each distinct one once.
+  struct Read {
+    enum Reach { kRow, kVector, kOnce, kLane } reach;
+    const loop::KernelOperand* operand;
+    std::string key;
+  };
+
+  void find_reads();
+  Read::Reach reach_of(const loop::KernelOperand& o) const;
+  std::string buffer_text(int buffer, const Dim& offset);
+  std::string guard_text(const std::vector<loop::Guard>& guards);
+  std::string guarded_text(const loop::KernelOperand& o, const std::string& loaded);
+  std::string read_text(int stage, int number);
+  Piece operand(const loop::Let& let, int i, int j);
+  Piece formula_of(Lines& out, int i);
+  void let(Lines& out, int i);
+  void column_step(Lines& out, int i, const std::string& term);
+  void finish_sum(Lines& out, int i);
+  void vector_loads(Lines& out, int stage, bool split);
+  void once_loads(Lines& out, int stage);
+  void lanes(Lines& out, int stage);
+  void stores(Lines& out, int stage, const std::string& live);
+  void row_stores(Lines& out, int stage, const std::string& once);
+  int vector_bytes(int stage) const;
+  bool has_inner_stores(int stage) const;
+  bool is_vector_store(const loop::KernelStore& s) const;
+  std::string lane() const { return lanes_ == 1 ? "0" : "l_"; }
+  std::string kept_text(int let) const;
+
+  const loop::Kernel& k_;
+  const Schedule& s_;
+  int lanes_;
+  Parameters& n_;
+  std::string tile_, type_;
+  bool may_fail_ = false;
+  bool split_ = false;                     // loads of all vectors come first
+  std::vector<std::vector<Read>> reads_;   // per stage
+  std::vector<std::vector<int>> read_of_;  // per let and operand; -1: not one of them
+};
+
+}  // namespace plait::codegen::cuda

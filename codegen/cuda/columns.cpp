@@ -1,0 +1,256 @@
+// Bodies of kernels with column reductions: sums of a part of the rows, and their second stage.
+#include <algorithm>
+
+#include "base/error.h"
+#include "codegen/cuda/writer.h"
+
+namespace plait::codegen::cuda {
+namespace {
+
+using loop::Let;
+using loop::Level;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+bool is_inner_column(const Let& l) { return l.column && l.level == Level::kInner; }
+
+bool has_inner_columns(const loop::Kernel& k) {
+  return std::any_of(k.lets.begin(), k.lets.end(), is_inner_column);
+}
+
+/// Halves of `slots_` onto each other: `rows` rows of `width` elements become one. All threads.
+void fold(Lines& out, const Let& l, int rows, int width) {
+  if (rows < 2) return;
+  out.add("#pragma unroll");
+  out.open(str("for (int d_ = ", rows / 2, "; d_ > 0; d_ /= 2)"));
+  out.add(str(
+      "for (int q_ = tid_; q_ < d_ * ", width, "; q_ += ", kThreads, ") slots_[q_] = ",
+      combined_text(l.reduce, l.compute, "slots_[q_]", str("slots_[q_ + d_ * ", width, "]")), ";"));
+  out.add("__syncthreads();");
+  out.close();
+}
+
+}  // namespace
+
+bool Writer::finishes_inside() const {
+  return s_.tasks == 1 && (s_.accumulators > 0 || !has_inner_columns(k_));
+}
+
+/// A sum, to where the second stage finds it, or to its end.
+void Writer::result(Lines& out, Body& body, int i, const std::string& index) {
+  const std::string type = register_type(k_.lets[at(i)].compute);
+  if (!finishes_inside()) {
+    out.add(str("((", type, "*)w[", area_of_[at(i)], "])[task_",
+                index.empty() ? "" : str(" * ", text_of(inner_count(k_)), " + ", index),
+                "] = sum_;"));
+    return;
+  }
+  if (!index.empty()) decode(out, k_.inner, index, type_, 1, n_);
+  body.finish_column(out, i, "sum_");
+}
+
+void Writer::declare_columns(Lines& out) {
+  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
+    const Let& l = k_.lets[i];
+    if (!l.column) continue;
+    const std::string type = register_type(l.compute), zero = identity_text(l.reduce, l.compute);
+    if (l.level != Level::kInner) {
+      out.add(str(type, " r", i, " = ", zero, ";"));
+    } else if (s_.accumulators > 0) {
+      out.add(str(type, " c", i, "[", s_.steps, "][", s_.lanes, "];"));
+      out.add("#pragma unroll");
+      out.add(str("for (int i_ = 0; i_ < ", s_.steps * s_.lanes, "; ++i_) c", i, "[i_ / ", s_.lanes,
+                  "][i_ % ", s_.lanes, "] = ", zero, ";"));
+    } else {
+      out.add(str(type, "* const m", i, " = (", type, "*)w[", area_of_[i], "] + task_ * ",
+                  text_of(inner_count(k_)), ";"));
+      out.open(str("for (", type_, " v_ = tx_; v_ < vectors_; v_ += ", s_.along, ")"));
+      out.add(str("for (int l_ = 0; l_ < ", s_.lanes, "; ++l_) m", i, "[v_ * ", s_.lanes,
+                  " + l_] = ", zero, ";"));
+      out.close();
+    }
+  }
+}
+
+void Writer::gather_column(Lines& out, Body& body, int i) {
+  const Let& l = k_.lets[at(i)];
+  const std::string type = register_type(l.compute);
+  const int width = s_.along * s_.lanes;
+  printed_.block_bytes = std::max(printed_.block_bytes, kThreads * s_.lanes * 8);
+  if (s_.steps > 1) out.add("#pragma unroll");
+  out.open(str("for (int c_ = 0; c_ < ", s_.steps, "; ++c_)"));
+  out.add(str(type, "* const slots_ = (", type, "*)pl_dynamic;"));
+  out.add("#pragma unroll");
+  out.add(str("for (int l_ = 0; l_ < ", s_.lanes, "; ++l_) slots_[tid_ * ", s_.lanes, " + l_] = c",
+              i, "[c_][l_];"));
+  out.add("__syncthreads();");
+  fold(out, l, s_.rows, width);
+  out.open(str("for (int q_ = tid_; q_ < ", width, "; q_ += ", kThreads, ")"));
+  out.add(str("const ", type_, " j_ = ", s_.whole_rows ? "c_" : "tile_", " * ", width, " + q_;"));
+  out.open(str("if (j_ < ", text_of(inner_count(k_)), ")"));
+  out.add(str("const ", type, " sum_ = slots_[q_];"));
+  result(out, body, i, "j_");
+  out.close();
+  out.close();
+  out.add("__syncthreads();");
+  out.close();
+}
+
+void Writer::gather_row_column(Lines& out, Body& body, int i) {
+  const Let& l = k_.lets[at(i)];
+  const std::string type = register_type(l.compute);
+  printed_.block_bytes = std::max(printed_.block_bytes, s_.rows * 8);
+  out.open("");
+  out.add(str(type, "* const slots_ = (", type, "*)pl_dynamic;"));
+  out.add(str("if (tx_ == 0) slots_[ty_] = r", i, ";"));
+  out.add("__syncthreads();");
+  fold(out, l, s_.rows, 1);
+  out.open(s_.whole_rows ? "if (tid_ == 0)" : "if (tid_ == 0 && tile_ == 0)");
+  out.add(str("const ", type, " sum_ = slots_[0];"));
+  result(out, body, i, "");
+  out.close();
+  out.add("__syncthreads();");
+  out.close();
+}
+
+void Writer::gather(Lines& out, Body& body) {
+  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
+    const Let& l = k_.lets[i];
+    if (!l.column) continue;
+    if (l.level != Level::kInner) {
+      gather_row_column(out, body, static_cast<int>(i));
+    } else if (s_.accumulators > 0) {
+      gather_column(out, body, static_cast<int>(i));
+    }
+  }
+}
+
+/// Blocks share the columns too: each thread walks down some of them.
+void Writer::cut_columns(Lines& out, Body& body) {
+  const Dim tiles = ceildiv(vectors(), Dim(s_.along));
+  printed_.blocks = max(tiles, Dim(1)) * Dim(s_.tasks);
+  out.add(str("const ", type_, " tiles_ = ", text_of(max(tiles, Dim(1))),
+              ", task_ = block_ / tiles_, tile_ = block_ % tiles_;"));
+  places(out);
+  declare_columns(out);
+  out.add(str("const ", type_, " v_ = tile_ * ", s_.along, " + tx_;"));
+  out.open("if (v_ < vectors_)");
+  decode(out, k_.inner, "v_", type_, s_.lanes, n_);
+  const std::string per = text_of(ceildiv(row_count(k_), Dim(s_.tasks))),
+                    all = text_of(row_count(k_));
+  out.add(str("const ", type_, " end_ = pl_min_i((task_ + 1) * ", per, ", ", all, ");"));
+  out.add("#pragma unroll 4");
+  out.open(
+      str("for (", type_, " row_ = task_ * ", per, " + ty_; row_ < end_; row_ += ", s_.rows, ")"));
+  decode(out, k_.rows, "row_", type_, 0, n_);
+  body.row(out, 0, "0");
+  body.row_columns(out, 0, k_.inner.empty() ? "" : "v_ == 0");
+  Walk walk;
+  walk.open = [](Lines&) { return 0; };
+  body.inner(out, 0, walk, "");
+  out.close();
+  out.close();
+}
+
+void Writer::whole_rows(Lines& out, Body& body) {
+  printed_.blocks = s_.tasks;
+  out.add(str("const ", type_, " task_ = block_;"));
+  places(out);
+  kept_rooms(out);
+  declare_columns(out);
+  const std::string per = text_of(ceildiv(row_count(k_), Dim(s_.tasks))),
+                    all = text_of(row_count(k_));
+  out.add(str("const ", type_, " end_ = pl_min_i((task_ + 1) * ", per, ", ", all, ");"));
+  out.open(
+      str("for (", type_, " base_ = task_ * ", per, "; base_ < end_; base_ += ", s_.rows, ")"));
+  out.add("const bool live_ = base_ + ty_ < end_;");
+  out.add(str("const ", type_, " row_ = live_ ? base_ + ty_ : end_ - 1;"));
+  if (body.may_fail()) out.add("const int before_ = bad_;");
+  row(out, body, false);
+  if (body.may_fail()) out.add("if (!live_) bad_ = before_;");
+  out.close();
+  if (printed_.block_bytes > 0) out.add("__syncthreads();");
+}
+
+void Writer::columns(Lines& out) {
+  if (s_.kept == Schedule::kScratch) {
+    kept_area_ = static_cast<int>(k_.buffers.size());
+    printed_.scratch_sizes.push_back(Dim(std::int64_t(s_.tasks) * s_.rows * kept_count(k_)) *
+                                     inner_count(k_));
+  }
+  for (std::size_t i = 0; i < k_.lets.size() && !finishes_inside(); ++i) {
+    if (!k_.lets[i].column) continue;
+    area_of_[i] = static_cast<int>(k_.buffers.size() + printed_.scratch_sizes.size());
+    printed_.scratch_sizes.push_back(is_inner_column(k_.lets[i]) ? inner_count(k_) * Dim(s_.tasks)
+                                                                 : Dim(s_.tasks));
+  }
+  head(out);
+  Body body(k_, s_, s_.lanes, n_);
+  if (body.may_fail()) out.add("int bad_ = 0;");
+  body.call(out, "block_ == 0 && tid_ == 0");
+  if (s_.whole_rows) {
+    whole_rows(out, body);
+  } else {
+    cut_columns(out, body);
+  }
+  gather(out, body);
+  tail(out, body);
+}
+
+// --- second stage ------------------------------------------------------------------------------
+
+/// Columns of a block: few, so that its other threads share the parts of each.
+int Writer::finish_width() const {
+  if (!has_inner_columns(k_)) return 1;
+  const std::int64_t inner = inner_count(k_).hi();
+  int width = inner >= 16 * 1024 ? 32 : 8;
+  while (width > 1 && width / 2 >= inner) width /= 2;
+  return width;
+}
+
+void Writer::finish_one(Lines& out, Body& body, int i) {
+  const Let& l = k_.lets[at(i)];
+  const std::string type = register_type(l.compute);
+  const bool inner = is_inner_column(l);
+  const int width = inner ? finish_width() : 1, depth = kThreads / width;
+  out.open(inner ? "" : "if (block_ == 0)");
+  out.add(str("const ", type, "* const parts_ = (const ", type, "*)w[", area_of_[at(i)], "];"));
+  out.add(str(type, "* const slots_ = (", type, "*)pl_dynamic;"));
+  out.add(str(type, " sum_ = ", identity_text(l.reduce, l.compute), ";"));
+  std::string place = "t_";
+  if (inner) {
+    const std::string size = text_of(inner_count(k_));
+    out.add(str("const ", type_, " j_ = block_ * ", width, " + tid_ % ", width, ";"));
+    out.open(str("if (j_ < ", size, ")"));
+    place = str("t_ * ", size, " + j_");
+  }
+  out.add("#pragma unroll 4");
+  out.add(str("for (", type_, " t_ = tid_ / ", width, "; t_ < ", s_.tasks, "; t_ += ", depth,
+              ") sum_ = ", combined_text(l.reduce, l.compute, "sum_", str("parts_[", place, "]")),
+              ";"));
+  if (inner) out.close();
+  out.add("slots_[tid_] = sum_;");
+  out.add("__syncthreads();");
+  fold(out, l, depth, width);
+  out.open(inner ? str("if (tid_ < ", width, " && j_ < ", text_of(inner_count(k_)), ")")
+                 : "if (tid_ == 0)");
+  out.add("sum_ = slots_[tid_];");
+  if (inner) decode(out, k_.inner, "j_", type_, 1, n_);
+  body.finish_column(out, i, "sum_");
+  out.close();
+  out.add("__syncthreads();");
+  out.close();
+}
+
+void Writer::finish(Lines& out) {
+  head(out);
+  Body body(k_, s_, 1, n_);
+  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
+    if (k_.lets[i].column) finish_one(out, body, static_cast<int>(i));
+  }
+  printed_.block_bytes = std::max(printed_.block_bytes, kThreads * 8);
+  printed_.finish_blocks =
+      has_inner_columns(k_) ? ceildiv(inner_count(k_), Dim(finish_width())) : Dim(1);
+}
+
+}  // namespace plait::codegen::cuda

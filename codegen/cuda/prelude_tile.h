@@ -1,0 +1,143 @@
+// Prelude: how the tile of an operand lies in shared memory, and how it comes there. An operand X
+// is printed per contraction (see product.cpp); rows are its m or its n.
+#pragma once
+
+/// 16-byte pieces of lines of W bytes change places so that 8 lines' same piece is in 8 banks.
+template <int W>
+__device__ __forceinline__ int pl_swizzle(int line, int byte) {
+  if constexpr (W >= 128) return byte ^ (line & 7) << 4;
+  if constexpr (W == 64) return byte ^ (line >> 1 & 3) << 4;
+  return byte;
+}
+
+/// ROWS x K elements of SIZE bytes. ALONG_K: a line is a row, RB bytes of it; else a line is a k,
+/// in panels of at most 128 bytes.
+template <int SIZE, int ROWS, int RB, bool ALONG_K>
+struct pl_tile {
+  static constexpr int K = RB / SIZE, BYTES = ROWS * RB;
+  static constexpr int LINE = ALONG_K ? RB : (ROWS * SIZE < 128 ? ROWS * SIZE : 128);
+  static constexpr int PANEL = ALONG_K ? BYTES : K * LINE;  // bytes
+
+  static __device__ __forceinline__ int at(int row, int k) {
+    if constexpr (ALONG_K) return row * RB + pl_swizzle<RB>(row, k * SIZE);
+    const int byte = row * SIZE;
+    // Words are read one by one, four lines and eight rows at once.
+    const int line = SIZE == 4 ? k << 1 : k;
+    return byte / LINE * PANEL + k * LINE + pl_swizzle<LINE>(line, byte % LINE);
+  }
+};
+
+/// Brings tiles of X, one after the other along k, by THREADS threads. Accesses of X::V elements;
+/// those of less than 4 bytes go through registers.
+template <class P, class X, int ROWS, int RB, int THREADS>
+struct pl_loader {
+  typedef typename P::I I;
+  typedef typename P::K K;
+  typedef typename X::T T;
+  static constexpr int SIZE = sizeof(T), V = X::V, BYTES = V * SIZE;
+  typedef pl_tile<SIZE, ROWS, RB, X::ALONG_K> Tile;
+  static constexpr int SIDE = (X::ALONG_K ? Tile::K : ROWS) / V;  // accesses of a line
+  static constexpr int PASSES = ROWS * Tile::K / V / THREADS;
+  static constexpr int STEP = THREADS / SIDE;  // lines between two passes, along k
+  static constexpr bool ASYNC = BYTES >= 4;
+  static constexpr bool TABLE = X::ALONG_K && PASSES > 8;  // rows stand in shared memory
+  static constexpr int KEPT = !X::ALONG_K ? 1 : TABLE ? 1 : PASSES;
+  static constexpr int TABLE_BYTES = TABLE ? ROWS * (X::GUARDED ? 16 : 8) : 0;
+  static_assert(THREADS % SIDE == 0 && PASSES > 0 && ROWS * Tile::K % (V * THREADS) == 0, "tile");
+
+  const T* base;
+  int64_t* table;
+  int line, side;
+  K k;
+  I at[KEPT];
+  int h[KEPT], w[KEPT];
+  T held[ASYNC ? 1 : PASSES];
+
+  __device__ __forceinline__ void start(const pl_word* p, int64_t batch, I first, I rows, I from,
+                                        unsigned char* spare) {
+    int h0, w0;
+    base = X::base(p) + X::origin(p, batch, h0, w0);
+    line = threadIdx.x / SIDE;
+    side = threadIdx.x % SIDE * V;
+    if constexpr (!X::ALONG_K) {
+      row_at(p, first + side, rows - V, h0, w0, 0);
+      k.start(p, from + line * PASSES);
+      return;
+    }
+    k.start(p, from + side);
+    table = (int64_t*)spare;
+    if constexpr (TABLE) {
+      for (int i = threadIdx.x; i < ROWS; i += THREADS) {
+        row_at(p, first + i, rows - 1, h0, w0, 0);
+        table[i] = at[0];
+        if constexpr (X::GUARDED) {
+          ((int*)(table + ROWS))[2 * i] = h[0];
+          ((int*)(table + ROWS))[2 * i + 1] = w[0];
+        }
+      }
+      __syncthreads();
+    } else {
+#pragma unroll
+      for (int i = 0; i < PASSES; ++i) row_at(p, first + line + i * STEP, rows - 1, h0, w0, i);
+    }
+  }
+
+  /// Rows past the end are the last one again: nobody stores what comes of them.
+  __device__ __forceinline__ void row_at(const pl_word* p, I row, I last, int h0, int w0, int i) {
+    X::row(p, row < last ? row : last, at[i], h[i], w[i]);
+    h[i] += h0;
+    w[i] += w0;
+  }
+
+  __device__ __forceinline__ bool is_inside(const pl_word* p, int row_h, int row_w) const {
+    if constexpr (X::GUARDED) {
+      return (uint32_t)(row_h + X::h(p, k)) < (uint32_t)X::height(p) &&
+             (uint32_t)(row_w + X::w(p, k)) < (uint32_t)X::width(p);
+    } else {
+      return true;
+    }
+  }
+
+  __device__ __forceinline__ void one(const pl_word* p, unsigned char* to, int i, I row, int row_h,
+                                      int row_w) {
+    const bool take = k.inside(p) && is_inside(p, row_h, row_w);
+    const T* from = base + (row + X::offset(p, k));
+    const int tile_row = X::ALONG_K ? line + i * STEP : side;
+    const int tile_k = X::ALONG_K ? side : line * PASSES + i;
+    if constexpr (ASYNC) {
+      pl_copy<BYTES>(to + Tile::at(tile_row, tile_k), from, take);
+    } else {
+      held[i] = take ? *from : T(0);
+    }
+  }
+
+  /// Begins to bring the next tile.
+  __device__ __forceinline__ void fetch(const pl_word* p, unsigned char* to) {
+#pragma unroll
+    for (int i = 0; i < PASSES; ++i) {
+      if constexpr (TABLE) {
+        const int row = line + i * STEP;
+        const int* coordinates = (const int*)(table + ROWS) + 2 * row;
+        one(p, to, i, (I)table[row], X::GUARDED ? coordinates[0] : 0,
+            X::GUARDED ? coordinates[1] : 0);
+      } else {
+        const int j = X::ALONG_K ? i : 0;
+        one(p, to, i, at[j], h[j], w[j]);
+      }
+      if constexpr (!X::ALONG_K) k.template move<1>(p);
+    }
+    k.template move<X::ALONG_K ? Tile::K : Tile::K - PASSES>(p);
+  }
+
+  /// What fetch() left in registers.
+  __device__ __forceinline__ void place(unsigned char* to) {
+    if constexpr (!ASYNC) {
+#pragma unroll
+      for (int i = 0; i < PASSES; ++i) {
+        const int tile_row = X::ALONG_K ? line + i * STEP : side;
+        const int tile_k = X::ALONG_K ? side : line * PASSES + i;
+        *(T*)(to + Tile::at(tile_row, tile_k)) = held[i];
+      }
+    }
+  }
+};

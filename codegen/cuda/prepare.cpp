@@ -1,0 +1,203 @@
+// Rewrites of loop kernels.
+#include "codegen/cuda/prepare.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "codegen/cuda/schedule.h"
+
+namespace plait::codegen::cuda {
+namespace {
+
+using loop::Kernel;
+using loop::KernelOperand;
+using loop::Let;
+using loop::Level;
+using loop::Reduce;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+Dim symbol_of(const loop::KernelIndex& x) {
+  return Dim::symbol(x.symbol, 0, std::max<std::int64_t>(x.extent.hi() - 1, 0));
+}
+
+DType natural(DType t) {
+  return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
+}
+
+/// Puts `let` before number `where`; what read later ones reads them where they are now.
+void insert(Kernel& k, int where, Let let) {
+  for (Let& l : k.lets) {
+    for (KernelOperand& o : l.operands) {
+      if (o.kind == KernelOperand::kLet && o.let >= where) ++o.let;
+    }
+  }
+  for (loop::KernelStore& s : k.stores) {
+    if (s.let >= where) ++s.let;
+  }
+  k.lets.insert(k.lets.begin() + where, std::move(let));
+}
+
+bool is_point_load(const Kernel& k, const Let& let, const KernelOperand& o) {
+  return let.level == Level::kInner && o.kind == KernelOperand::kLoad &&
+         loop::level_of(k, o.load.offset) == Level::kInner;
+}
+
+/// Whether an index that was loaded inside the row enters it: then it is not the first thing known.
+bool needs_loaded(const Kernel& k, const Dim& d) {
+  return std::any_of(k.lets.begin(), k.lets.end(), [&](const Let& l) {
+    return !l.index.empty() && l.level != Level::kCall && loop::mentions(d, l.index);
+  });
+}
+
+/// Loads of what an earlier stage stored at the same place read the value instead.
+void keep_stored(Kernel& k) {
+  for (std::size_t i = 0; i < k.lets.size(); ++i) {
+    Let& let = k.lets[i];
+    for (KernelOperand& o : let.operands) {
+      if (let.level != Level::kInner || o.kind != KernelOperand::kLoad) continue;
+      for (const loop::KernelStore& s : k.stores) {
+        Let& made = k.lets[at(s.let)];
+        if (s.buffer != o.load.buffer || !(s.offset == o.load.offset)) continue;
+        if (made.reduce != Reduce::kNone || made.level != Level::kInner) continue;
+        if (made.stage >= let.stage || made.dtype != k.buffers[at(s.buffer)].dtype) continue;
+        made.kept = true;
+        o.kind = KernelOperand::kLet;
+        o.let = s.let;
+        break;
+      }
+    }
+  }
+}
+
+/// Whether the end of a reduction reads another statement: over rows it can read memory only.
+bool finishes_by_let(const Let& let) {
+  if (!let.finish) return false;
+  for (const loop::Tape::Step& s : loop::flatten(let.finish).steps) {
+    if (s.op == loop::ScalarOp::kLoad && let.operands[at(s.load)].kind == KernelOperand::kLet) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Kernel without_idle_guards(const Kernel& kernel) {
+  Kernel k = kernel;
+  for (Let& let : k.lets) {
+    for (KernelOperand& o : let.operands) {
+      std::erase_if(o.guards, [](const loop::Guard& g) {
+        return g.index.lo() >= g.lo.hi() && g.index.hi() < g.hi.lo();
+      });
+    }
+  }
+  return k;
+}
+
+Kernel with_tile_buffer(const Kernel& epilogue) {
+  Kernel k = epilogue;
+  check(k.epilogue && k.inner.size() == 1, "a tile is walked by one inner index");
+  k.epilogue = false;
+  Dim place = 0;
+  for (const loop::KernelIndex& x : k.rows) place = place * x.extent + symbol_of(x);
+  place = place * k.inner[0].extent + symbol_of(k.inner[0]);
+  const int tile = static_cast<int>(k.buffers.size());
+  k.buffers.push_back({DType::f32, false});
+  for (Let& let : k.lets) {
+    for (KernelOperand& o : let.operands) {
+      if (o.kind != KernelOperand::kTile) continue;
+      o.kind = KernelOperand::kLoad;
+      o.load = {tile, place};
+    }
+  }
+  return k;
+}
+
+Kernel spread(const Kernel& kernel) {
+  const bool single = kernel.rows.empty() && !kernel.inner.empty() && !kernel.has_columns() &&
+                      inner_count(kernel).hi() >= 16 * 1024;
+  const bool simple = std::all_of(kernel.lets.begin(), kernel.lets.end(), [](const Let& l) {
+    return l.stage == 0 && !l.kept && (l.reduce == Reduce::kNone || !finishes_by_let(l));
+  });
+  const bool reduces = std::any_of(kernel.lets.begin(), kernel.lets.end(),
+                                   [&](const Let& l) { return l.reduce != Reduce::kNone; });
+  const bool reread = std::any_of(kernel.lets.begin(), kernel.lets.end(), [&](const Let& l) {
+    return std::any_of(l.operands.begin(), l.operands.end(), [&](const KernelOperand& o) {
+      return o.kind == KernelOperand::kLet && kernel.lets[at(o.let)].reduce != Reduce::kNone;
+    });
+  });
+  const bool placed =
+      std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const loop::KernelStore& s) {
+        return kernel.lets[at(s.let)].reduce == Reduce::kNone ||
+               loop::level_of(kernel, s.offset) == Level::kCall;
+      });
+  if (!single || !simple || !reduces || reread || !placed) return kernel;
+  Kernel k = kernel;
+  k.rows = std::move(k.inner);
+  k.inner.clear();
+  for (Let& let : k.lets) {
+    if (let.reduce != Reduce::kNone) let.column = true;
+    if (let.level == Level::kInner) let.level = Level::kRow;
+  }
+  return k;
+}
+
+Kernel with_kept_loads(const Kernel& kernel) {
+  Kernel k = kernel;
+  keep_stored(k);
+  using Place = std::pair<int, std::string>;
+  const auto place_of = [](const KernelOperand& o) {
+    std::string where = o.load.offset.text();
+    for (const loop::Guard& g : o.guards) {
+      where += str('?', g.lo.text(), '<', g.index.text(), '<', g.hi.text());
+    }
+    if (!o.guards.empty()) where += str(':', o.otherwise);
+    return Place(o.load.buffer, where);
+  };
+  const auto is_known = [&](const KernelOperand& o) {
+    bool early = needs_loaded(k, o.load.offset);
+    for (const loop::Guard& g : o.guards) {
+      for (const Dim* d : {&g.index, &g.lo, &g.hi}) early |= needs_loaded(k, *d);
+    }
+    return !early;
+  };
+  std::map<Place, std::pair<int, int>> stages;  // of the first and the last load
+  for (const Let& let : k.lets) {
+    for (const KernelOperand& o : let.operands) {
+      if (!is_point_load(k, let, o) || !is_known(o)) continue;
+      const auto [it, fresh] = stages.emplace(place_of(o), std::pair(let.stage, let.stage));
+      if (!fresh) it->second.second = std::max(it->second.second, let.stage);
+    }
+  }
+  for (const auto& [place, span] : stages) {
+    if (span.first == span.second) continue;
+    int where = 0;
+    while (k.lets[at(where)].stage < span.first) ++where;
+    Let load;
+    load.dtype = k.buffers[at(place.first)].dtype;
+    load.compute = natural(load.dtype);
+    load.body = loop::Expr::load(0);
+    load.stage = span.first;
+    load.kept = true;
+    for (Let& let : k.lets) {
+      for (KernelOperand& o : let.operands) {
+        if (!is_point_load(k, let, o) || place_of(o) != place) continue;
+        if (load.operands.empty()) load.operands = {o};
+        o.guards.clear();
+        o.kind = KernelOperand::kLet;
+        o.let = -1;
+      }
+    }
+    insert(k, where, std::move(load));
+    for (Let& let : k.lets) {
+      for (KernelOperand& o : let.operands) {
+        if (o.kind == KernelOperand::kLet && o.let < 0) o.let = where;
+      }
+    }
+  }
+  return k;
+}
+
+}  // namespace plait::codegen::cuda

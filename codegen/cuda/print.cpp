@@ -1,0 +1,147 @@
+// Loop kernels as CUDA functions: what is around the bodies.
+#include "codegen/cuda/print.h"
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "codegen/cuda/prepare.h"
+#include "codegen/cuda/writer.h"
+
+namespace plait::codegen::cuda {
+namespace {
+
+std::string name_of_text(const std::string& stem, const std::string& text) {
+  char digits[20];
+  std::snprintf(digits, sizeof digits, "%016llx",
+                static_cast<unsigned long long>(fnv1a64(std::string_view(text))));
+  return str("k_", stem, "_", digits);
+}
+
+/// Kept loads are worth it where registers hold them.
+loop::Kernel prepared(const loop::Kernel& kernel) {
+  const loop::Kernel plain = without_idle_guards(kernel);
+  loop::Kernel k = spread(plain.epilogue ? with_tile_buffer(plain) : plain);
+  loop::Kernel kept = with_kept_loads(k);
+  if (kept_count(kept) == kept_count(k)) return k;
+  const Schedule s = schedule_of(kept);
+  return s.steps > 0 && s.kept == Schedule::kRegisters ? kept : k;
+}
+
+}  // namespace
+
+Writer::Writer(const loop::Kernel& kernel, const Schedule& schedule, bool fixed)
+    : k_(kernel),
+      s_(schedule),
+      n_(fixed && !schedule.flat),
+      type_(schedule.wide ? "int64_t" : "int"),
+      area_of_(kernel.lets.size(), -1) {}
+
+Dim Writer::vectors() const { return floordiv(inner_count(k_), Dim(s_.lanes)); }
+
+std::string Writer::sizes_text() const {
+  const std::size_t first = k_.buffers.size() + printed_.scratch_sizes.size() + 1;
+  std::string text;
+  for (std::size_t i = 0; i < n_.values().size(); ++i) {
+    text += str("  const ", type_, " N", i, " = (", type_, ")w[", first + i, "];\n");
+  }
+  return text;
+}
+
+void Writer::head(Lines& out) {
+  for (std::size_t b = 0; b < k_.buffers.size(); ++b) {
+    const std::string constant = k_.buffers[b].written ? "" : "const ";
+    const std::string type = constant + memory_type(k_.buffers[b].dtype);
+    out.add(str(type, "* const b", b, " = (", type, "*)w[", b, "];"));
+    // The compiler cannot tell when the address comes out of a table.
+    out.add(str("__builtin_assume(__isGlobal(b", b, "));"));
+  }
+  out.add("const int tid_ = threadIdx.x;");
+  out.add(str("const ", type_, " block_ = (", type_, ")block;"));
+}
+
+void Writer::tail(Lines& out, const Body& body) {
+  const std::size_t bad = k_.buffers.size() + printed_.scratch_sizes.size();
+  if (body.may_fail()) out.add(str("if (bad_) atomicOr((int*)w[", bad, "], bad_);"));
+  // The next body of the same kernel uses the memory anew.
+  if (printed_.block_bytes > 0) out.add("__syncthreads();");
+}
+
+std::string Writer::function(const std::string& suffix, const std::string& body) const {
+  const std::string name = printed_.name + suffix;
+  const std::size_t words =
+      k_.buffers.size() + printed_.scratch_sizes.size() + 1 + n_.values().size();
+  return str("__device__ __forceinline__ void ", name, "_body(const pl_word* w, int64_t block) {\n",
+             body, "}\n", "extern \"C\" __global__ void __launch_bounds__(", kThreads, ") ", name,
+             "(const pl_words<", words, "> w) {\n  ", name, "_body(w.v, blockIdx.x);\n}\n",
+             "extern \"C\" __global__ void __launch_bounds__(", kThreads, ") ", name,
+             "_many(const pl_words<3> w) {\n", "  const int64_t which = pl_which(w.v);\n  ", name,
+             "_body((const pl_word*)w.v[0] + which * ", words,
+             ", blockIdx.x - ((const int64_t*)w.v[1])[which]);\n}\n");
+}
+
+Printed Writer::run(const std::string& stem) {
+  Lines out, last;
+  switch (s_.kind) {
+    case Schedule::kPoints:
+      points(out);
+      break;
+    case Schedule::kRows:
+      rows(out);
+      break;
+    case Schedule::kColumns:
+      columns(out);
+      if (!finishes_inside()) finish(last);
+      break;
+  }
+  printed_.parameters = n_.values();
+  const std::string text = sizes_text() + out.text();
+  const std::string finish_text = last.text().empty() ? "" : sizes_text() + last.text();
+  printed_.name = name_of_text(stem, text + finish_text);
+  printed_.text = function("", text);
+  if (!finish_text.empty()) printed_.text += function("_finish", finish_text);
+  return printed_;
+}
+
+Printed print_kernel(const loop::Kernel& kernel, bool fixed) {
+  const loop::Kernel k = prepared(kernel);
+  return Writer(k, schedule_of(k), fixed).run(loop::schedule_name(kernel));
+}
+
+ElementText print_element(const loop::Kernel& kernel, int first_buffer, int first_size,
+                          bool fixed) {
+  const loop::Kernel epilogue = without_idle_guards(kernel);
+  check(epilogue.epilogue && epilogue.inner.size() == 1, "an element is one of a tile");
+  Schedule s;
+  s.wide = schedule_of(with_tile_buffer(epilogue)).wide;
+  const std::string type = s.wide ? "int64_t" : "int";
+  Parameters n(fixed);
+  Lines out;
+  for (std::size_t b = 0; b < epilogue.buffers.size(); ++b) {
+    const std::string constant = epilogue.buffers[b].written ? "" : "const ";
+    const std::string held = constant + memory_type(epilogue.buffers[b].dtype);
+    out.add(str(held, "* const b", b, " = (", held, "*)w[",
+                b + static_cast<std::size_t>(first_buffer), "];"));
+  }
+  const auto middle = epilogue.rows.begin() + epilogue.batch_rows;
+  decode(out, {epilogue.rows.begin(), middle}, str("(", type, ")batch"), type, 0, n);
+  decode(out, {middle, epilogue.rows.end()}, str("(", type, ")m"), type, 0, n);
+  decode(out, epilogue.inner, str("(", type, ")n"), type, 1, n);
+  Body body(epilogue, s, 1, n, "tile");
+  body.point(out, "batch == 0 && m == 0 && n == 0", "n == 0");
+  std::string sizes;
+  for (std::size_t i = 0; i < n.values().size(); ++i) {
+    sizes += str("  const ", type, " N", i, " = (", type, ")w[",
+                 i + static_cast<std::size_t>(first_size), "];\n");
+  }
+  ElementText element;
+  element.name = name_of_text("element", sizes + out.text());
+  element.text = str("__device__ __forceinline__ void ", element.name,
+                     "(const pl_word* w, int64_t batch, int64_t m, int64_t n, float tile, "
+                     "int& bad_) {\n",
+                     sizes, out.text(), "}\n");
+  element.parameters = n.values();
+  return element;
+}
+
+}  // namespace plait::codegen::cuda

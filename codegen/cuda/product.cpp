@@ -1,0 +1,330 @@
+// The text of a contraction's kernel: its operands, sizes and what becomes of an element, for the
+// templates of the prelude. NAME_k is a place in k, NAME_a and NAME_b are the operands, NAME_p is
+// the whole problem: what prelude_tile.h and prelude_product.h call K, X and P.
+#include "codegen/cuda/product.h"
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "codegen/cuda/product_shape.h"
+#include "codegen/scalar_c.h"
+
+namespace plait::codegen::cuda {
+namespace {
+
+DType acc_type(DType t) {
+  return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
+}
+
+constexpr const char* kStatic = "  static __device__ __forceinline__ ";
+
+/// "@" stands for the kernel's name until it is known.
+class ProductText {
+ public:
+  ProductText(const Form& form, const Shape& shape, const loop::Kernel* epilogue, bool fixed)
+      : f_(form), s_(shape), epilogue_(epilogue), fixed_(fixed) {
+    const int buffers = epilogue ? 2 + static_cast<int>(epilogue->buffers.size()) : 3;
+    scratch_ = buffers;
+    errors_ = buffers + (shape.splits > 1 ? 1 : 0);
+  }
+
+  Printed run() {
+    Printed p;
+    std::string text = k_text();
+    text += operand_text('a', f_.a, f_.rows) + operand_text('b', f_.b, f_.columns);
+    text += problem_text();
+    std::string before;
+    if (epilogue_) {
+      const ElementText element =
+          print_element(*epilogue_, 2, errors_ + 1 + static_cast<int>(parameters_.size()), fixed_);
+      before = element.text;  // its own copy: two products of a unit may have the same epilogue
+      replace(before, element.name, "@_element");
+      replace(before, "float tile,", str(register_type(acc_type(f_.dtype)), " tile,"));
+      parameters_.insert(parameters_.end(), element.parameters.begin(), element.parameters.end());
+    }
+    text = before + text + kernels_text(static_cast<int>(parameters_.size()) + errors_ + 1);
+    char digits[20];
+    std::snprintf(digits, sizeof digits, "%016llx",
+                  static_cast<unsigned long long>(fnv1a64(std::string_view(text))));
+    p.name = str("k_product_", digits);
+    replace(text, "@", p.name);
+    p.text = text;
+    p.parameters = parameters_;
+    p.threads = s_.threads();
+    p.block_bytes = block_bytes(f_, s_);
+    set_sizes(p);
+    return p;
+  }
+
+ private:
+  static void replace(std::string& text, const std::string& from, const std::string& to) {
+    for (std::size_t i = text.find(from); i != std::string::npos; i = text.find(from, i)) {
+      text.replace(i, from.size(), to);
+      i += to.size();
+    }
+  }
+
+  void set_sizes(Printed& p) const {
+    const Dim batch = extent_of(f_.batch), rows = extent_of(f_.rows);
+    const Dim columns = extent_of(f_.columns), elements = batch * rows * columns;
+    if (s_.core == Core::kSimple) {
+      p.blocks = ceildiv(elements, 256 / s_.lanes);
+      return;
+    }
+    p.blocks = batch * ceildiv(rows, s_.bm) * ceildiv(columns, s_.bn) * s_.splits;
+    if (s_.splits == 1) return;
+    const auto bytes = static_cast<std::int64_t>(size_of(acc_type(f_.dtype)));
+    p.scratch_sizes = {ceildiv(elements * s_.splits * bytes, 8)};
+    p.finish_blocks = ceildiv(elements, 1024);
+  }
+
+  std::string size(const Dim& d, const char* type = "I") {
+    if (d.is_const() && (fixed_ || d.is(0) || d.is(1))) return str(d.value());
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (parameters_[i] == d) return word(i, type);
+    }
+    parameters_.push_back(d);
+    return word(parameters_.size() - 1, type);
+  }
+  std::string word(std::size_t i, const char* type) const {
+    return str("(", type, ")w[", errors_ + 1 + static_cast<int>(i), "]");
+  }
+
+  std::string type() const { return f_.wide ? "int64_t" : "int"; }
+  std::string unsigned_type() const { return f_.wide ? "uint64_t" : "uint32_t"; }
+
+  /// The digits of a number over the axes, as statements `TYPE x0 = ...`, outermost first.
+  std::string digits(const std::vector<Axis>& axes, std::string number, const std::string& type) {
+    std::string text;
+    for (std::size_t i = axes.size(); i-- > 0;) {
+      const std::string extent = size(axes[i].extent, type.c_str());
+      if (i == 0) {
+        text += str("    const ", type, " x0 = ", number, ";\n");
+        break;
+      }
+      const std::string u = type == "I" ? "@_u" : "uint64_t";
+      text += str("    const ", type, " q", i, " = (", type, ")((", u, ")", number, " / (", u, ")(",
+                  extent, ")), x", i, " = ", number, " - q", i, " * (", extent, ");\n");
+      number = str("q", i);
+    }
+    return text;
+  }
+
+  /// Sum of `stem`i times the axes' steps.
+  std::string sum(const std::vector<Axis>& axes, Dim Axis::*step, const std::string& stem,
+                  const char* type = "I") {
+    std::string text = "0";
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const Dim& d = axes[i].*step;
+      if (d.is(0)) continue;
+      text += d.is(1) ? str(" + ", stem, i) : str(" + ", stem, i, " * (", size(d, type), ")");
+    }
+    return text;
+  }
+
+  /// A place in k: a digit per axis. Only the outermost can pass its end.
+  std::string k_text() {
+    const std::size_t n = f_.k.size();
+    std::string text =
+        str("typedef ", unsigned_type(), " @_u;\nstruct @_k {\n  typedef ", type(), " I;\n  I ");
+    for (std::size_t i = 0; i < n; ++i) text += str(i ? ", x" : "x", i);
+    text += ";\n  __device__ __forceinline__ void start(const pl_word* w, I at) {\n";
+    for (std::size_t i = n; i-- > 1;) {
+      const std::string e = size(f_.k[i].extent);
+      text += str("    x", i, " = (I)((@_u)at % (@_u)(", e, "));\n    at = (I)((@_u)at / (@_u)(", e,
+                  "));\n");
+    }
+    text += "    x0 = at;\n  }\n";
+    const bool once = f_.k.back().extent.lo() >= s_.bk && s_.core != Core::kSimple;
+    text += "  template <int STEP>\n  __device__ __forceinline__ void move(const pl_word* w) {\n";
+    text += str("    x", n - 1, " += STEP;\n");
+    if (n > 1) {
+      text += str("    if constexpr (STEP == 1 || ", once ? "true" : "false", ") {\n");
+      text += carry(true) + "    } else {\n" + carry(false) + "    }\n";
+    }
+    text +=
+        str("  }\n  __device__ __forceinline__ bool inside(const pl_word* w) const { return x0 < ",
+            size(f_.k[0].extent), "; }\n};\n");
+    return text;
+  }
+
+  std::string carry(bool once) {
+    std::string text, tail;
+    for (std::size_t i = f_.k.size(); i-- > 1;) {
+      const std::string e = size(f_.k[i].extent);
+      if (once) {
+        text += str("      if (x", i, " >= ", e, ") {\n      x", i, " -= ", e, ";\n      ++x",
+                    i - 1, ";\n");
+        tail += "      }\n";
+      } else {
+        text += str("      const I q", i, " = (I)((@_u)x", i, " / (@_u)(", e, "));\n      x", i,
+                    " -= q", i, " * (", e, ");\n      x", i - 1, " += q", i, ";\n");
+      }
+    }
+    return text + tail;
+  }
+
+  std::string operand_text(char name, const FormOperand& x, const std::vector<Axis>& rows) {
+    const std::string memory = memory_type(f_.dtype);
+    std::string text = str("struct @_", name, " {\n  typedef ", type(), " I;\n  typedef ", memory,
+                           " T;\n  static constexpr int V = ", x.vector,
+                           ";\n  static constexpr bool ALONG_K = ", x.along_k ? "true" : "false",
+                           ", GUARDED = ", x.guarded ? "true" : "false", ";\n");
+    text += str(kStatic, "const T* base(const pl_word* w) { return (const T*)w[", x.word, "]; }\n");
+    text += str(kStatic, "int64_t origin(const pl_word* w, int64_t batch, int& h, int& v) {\n");
+    text += digits(f_.batch, "batch", "int64_t");
+    text += coordinates(x, f_.batch, f_.h0, f_.w0, "int64_t");
+    text += str("    return ", size(x.origin, "int64_t"), " + ",
+                sum(f_.batch, x.step, "x", "int64_t"), ";\n  }\n");
+    text += str(kStatic, "void row(const pl_word* w, I row, I& at, int& h, int& v) {\n");
+    text += digits(rows, "row", "I") + coordinates(x, rows, 0, 0, "I");
+    text += str("    at = ", sum(rows, x.step, "x"), ";\n  }\n");
+    text += str(kStatic, "I offset(const pl_word* w, const @_k& k) { return ",
+                sum(f_.k, x.step, "k.x"), "; }\n");
+    if (x.guarded) {
+      text += str(kStatic, "int h(const pl_word* w, const @_k& k) { return (int)(",
+                  sum(f_.k, &Axis::h, "k.x"), "); }\n");
+      text += str(kStatic, "int w(const pl_word* w, const @_k& k) { return (int)(",
+                  sum(f_.k, &Axis::w, "k.x"), "); }\n");
+      text += str(kStatic, "int height(const pl_word* w) { return (int)", size(f_.height), "; }\n");
+      text += str(kStatic, "int width(const pl_word* w) { return (int)", size(f_.width), "; }\n");
+    }
+    return text + "};\n";
+  }
+
+  std::string coordinates(const FormOperand& x, const std::vector<Axis>& axes, const Dim& h0,
+                          const Dim& w0, const char* type) {
+    if (!x.guarded) return "    h = v = 0;\n";
+    return str("    h = (int)(", size(h0, type), " + ", sum(axes, &Axis::h, "x", type),
+               ");\n    v = (int)(", size(w0, type), " + ", sum(axes, &Axis::w, "x", type), ");\n");
+  }
+
+  std::string problem_text() {
+    const std::string acc = register_type(acc_type(f_.dtype));
+    std::string text = str("struct @_p {\n  typedef ", type(), " I;\n  typedef ", acc,
+                           " ACC;\n  typedef @_k K;\n  typedef @_a A;\n  typedef @_b B;\n");
+    text += str("  static constexpr int BM = ", s_.bm, ", BN = ", s_.bn,
+                ", RB = ", s_.bk * static_cast<int>(size_of(f_.dtype)), ", STAGES = ", s_.stages,
+                ", WARPS_M = ", s_.warps_m, ", WARPS_N = ", s_.warps_n, ", SPLITS = ", s_.splits,
+                ", PUT = ", f_.put, ", PARTS = ",
+                mod(extent_of(f_.columns), 4).is(0) && size_of(acc_type(f_.dtype)) == 4 ? 4 : 1,
+                ", BLOCK_BYTES = ", block_bytes(f_, s_), ", SCRATCH = ", scratch_,
+                ", ERRORS = ", errors_, ";\n");
+    if (s_.core != Core::kSimple) {
+      const char* core = s_.core == Core::kMma ? "mma" : s_.core == Core::kFma ? "fma" : "wgmma";
+      text += str("  template <class P, class TA, class TB>\n  using CORE = pl_", core,
+                  "_core<P, TA, TB>;\n");
+    }
+    if (s_.core == Core::kWgmma) text += wgmma_text();
+    if (s_.core == Core::kMma) {
+      text += str(
+          kStatic, "void mma(float* c, const uint32_t* a, const uint32_t* b) {\n    pl_mma_",
+          f_.dtype == DType::f32 ? "tf32" : std::string(name_of(f_.dtype)), "(c, a, b);\n  }\n");
+    }
+    text += str(kStatic, "ACC value(", memory_type(f_.dtype), " x) { return (ACC)",
+                loaded_text(f_.dtype, "x"), "; }\n");
+    const auto number = [&](const char* name, const char* type, const std::vector<Axis>& axes) {
+      text += str(kStatic, type, " ", name, "(const pl_word* w) { return ",
+                  size(extent_of(axes), type), "; }\n");
+    };
+    number("rows", "I", f_.rows);
+    number("columns", "I", f_.columns);
+    number("depth", "I", f_.k);
+    number("batches", "int64_t", f_.batch);
+    return text + put_text() + "};\n";
+  }
+
+  /// The instruction for the tile's width.
+  std::string wgmma_text() const {
+    const bool words = f_.dtype == DType::f32;
+    const std::string t = words ? "tf32" : std::string(name_of(f_.dtype));
+    const int count = s_.bn / 2;
+    std::string text =
+        str("#ifndef PL_EMULATED\n", kStatic, "void wgmma(float* c, uint64_t a, uint64_t b) {\n",
+            "    asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, 1, 0;\\n\"\n",
+            "        \"wgmma.mma_async.sync.aligned.m64n", s_.bn, words ? "k8" : "k16", ".f32.", t,
+            ".", t, " {");
+    for (int i = 0; i < count; ++i) text += str(i ? ", %" : "%", i);
+    text += str("}, %", count, ", %", count + 1, ", p, 1, 1");
+    if (!words) text += str(", ", f_.a.along_k ? 0 : 1, ", ", f_.b.along_k ? 0 : 1);
+    text += ";\\n}\\n\"\n        : ";
+    for (int i = 0; i < count; ++i) text += str(i ? ", \"+f\"(c[" : "\"+f\"(c[", i, "])");
+    return text + "\n        : \"l\"(a), \"l\"(b));\n  }\n#endif\n";
+  }
+
+  std::string put_text() {
+    if (epilogue_) {
+      return str(kStatic,
+                 "void put(const pl_word* w, int64_t batch, I m, I n, ACC sum, int& bad) {",
+                 "\n    @_element(w, batch, ", f_.swapped ? "n, m" : "m, n", ", sum, bad);\n  }\n");
+    }
+    const std::string memory = memory_type(f_.dtype);
+    std::string text =
+        str(kStatic, memory, "* place(const pl_word* w, int64_t batch, I m, I n) {\n");
+    const auto place = [&](const char* name, const std::vector<Axis>& axes, const char* number,
+                           const char* type) {
+      text += str("    int64_t ", name, ";\n    {\n", digits(axes, number, type), "    ", name,
+                  " = ", sum(axes, &Axis::c, "(int64_t)x", "int64_t"), ";\n    }\n");
+    };
+    place("c0", f_.batch, "batch", "int64_t");
+    place("c1", f_.rows, "m", "I");
+    place("c2", f_.columns, "n", "I");
+    text += str("    return (", memory, "*)w[2] + (", size(f_.c0, "int64_t"),
+                " + c0 + c1 + c2);\n  }\n");
+    const DType t = f_.dtype;
+    const auto stored = [&](const char* value) {
+      return stored_text(t, rounded_text(acc_type(t), t, value));
+    };
+    text += str(kStatic, "void put(const pl_word* w, int64_t batch, I m, I n, ACC sum, int&) {\n",
+                "    *place(w, batch, m, n) = ", stored("sum"), ";\n  }\n");
+    if (f_.put == 1) return text;
+    return text + str(kStatic, "void put_many(const pl_word* w, int64_t batch, I m, I n, ",
+                      "const ACC* sums) {\n    alignas(16) ", memory,
+                      " out[PUT];\n#pragma unroll\n    for (int i = 0; i < PUT; ++i) out[i] = ",
+                      stored("sums[i]"), ";\n    pl_move<PUT>(place(w, batch, m, n), out);\n  }\n");
+  }
+
+  std::string kernels_text(int words) const {
+    const auto both = [&](const std::string& name, const std::string& call, int threads) {
+      return str("__device__ __forceinline__ void ", name,
+                 "_body(const pl_word* w, int64_t block) { ", call, "(w, block); }\n",
+                 "extern \"C\" __global__ void __launch_bounds__(", threads, ") ", name,
+                 "(const pl_words<", words, "> w) {\n  ", name, "_body(w.v, blockIdx.x);\n}\n");
+    };
+    if (s_.core == Core::kSimple) {
+      return both("@", str("pl_product_simple<@_p, ", s_.lanes, ">"), 256);
+    }
+    std::string text = both("@", "pl_product<@_p>::run", s_.threads());
+    if (s_.splits > 1) text += both("@_finish", "pl_product_finish<@_p>", 256);
+    return text;
+  }
+
+  const Form& f_;
+  const Shape& s_;
+  const loop::Kernel* epilogue_;
+  bool fixed_;
+  int scratch_ = 0, errors_ = 0;  // words
+  std::vector<Dim> parameters_;
+};
+
+}  // namespace
+
+std::vector<std::string> product_variants(const loop::Contraction& contraction,
+                                          const DimBindings& largest,
+                                          const ProductOptions& options) {
+  std::vector<std::string> texts;
+  for (const Shape& s : shapes_for(form_of(contraction, false), largest, options.tf32)) {
+    texts.push_back(to_text(s));
+  }
+  return texts;
+}
+
+Printed print_product(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+                      bool fixed, const ProductOptions& options) {
+  const Form form = form_of(contraction, epilogue == nullptr);
+  const Shape shape = shape_for(form, options.variant, options.tf32);
+  return ProductText(form, shape, epilogue, fixed).run();
+}
+
+}  // namespace plait::codegen::cuda

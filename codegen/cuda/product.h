@@ -1,0 +1,29 @@
+// A contraction with its epilogue as one CUDA kernel: tiles through shared memory, tensor cores for
+// halves and tf32, plain multiply-adds for the rest. The words of its parameter: a, b, c (only
+// without an epilogue), the epilogue's buffers, scratch areas, the error bits, sizes. Buffers lie
+// on 16 bytes.
+#pragma once
+
+#include <string>
+
+#include "codegen/cuda/print.h"
+
+namespace plait::codegen::cuda {
+
+struct ProductOptions {
+  bool tf32 = false;  // f32 operands may be rounded to tf32
+  std::string
+      variant{};  // one of product_variants(); "simple": no tiles, 256 threads; empty: first
+};
+
+/// Tile shapes that fit the problem, best guess first, as text: rows x columns x k of the tile,
+/// what multiplies (wg and mma: tensor cores, fma), stages, splits of k ("128x128x64.wg.s3.k2").
+std::vector<std::string> product_variants(const loop::Contraction& contraction,
+                                          const DimBindings& largest,
+                                          const ProductOptions& options);
+
+/// A kernel with splits has a second, NAME_finish, of kThreads threads and finish_blocks blocks.
+Printed print_product(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+                      bool fixed, const ProductOptions& options);
+
+}  // namespace plait::codegen::cuda

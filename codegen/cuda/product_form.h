@@ -1,0 +1,39 @@
+// A contraction as its kernel sees it: rows and columns, axes merged where every access walks them
+// as one, and how wide each operand can be read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "loop/contraction.h"
+
+namespace plait::codegen::cuda {
+
+using Axis = loop::AxisOf<Dim>;
+
+/// The operand of the rows or that of the columns.
+struct FormOperand {
+  int word = 0;       // of its address
+  Dim Axis::*step{};  // a or b
+  Dim origin = 0;
+  bool guarded = false;  // the image
+  bool along_k = true;   // neighbours in memory are neighbours in k, else in rows (columns)
+  int vector = 1;        // elements of one access
+};
+
+struct Form {
+  DType dtype = DType::f32;
+  bool swapped = false;  // rows are the contraction's n: the result is dense along m
+  bool wide = false;     // offsets need 64 bits
+  std::vector<Axis> batch, rows, columns, k;  // k has at least one axis
+  FormOperand a, b;                           // of the rows, of the columns
+  int put = 1;                                // neighbouring columns of the result, stored at once
+  Dim c0 = 0, h0 = 0, w0 = 0, height = 0, width = 0;
+};
+
+/// `stores`: without an epilogue, so that places in the result matter.
+Form form_of(const loop::Contraction& contraction, bool stores);
+
+Dim extent_of(const std::vector<Axis>& axes);
+
+}  // namespace plait::codegen::cuda

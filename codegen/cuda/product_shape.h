@@ -1,0 +1,40 @@
+// How a contraction's kernel is cut: its tile, its core, stages and splits. As text in a program's
+// decisions ("128x128x64.mma.s3.k4", "simple").
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "codegen/cuda/product_form.h"
+
+namespace plait::codegen::cuda {
+
+enum class Core { kSimple, kFma, kMma, kWgmma };
+
+struct Shape {
+  Core core = Core::kSimple;
+  int bm = 0, bn = 0, bk = 0;  // of the tile, elements
+  int warps_m = 0, warps_n = 0;
+  int stages = 2;
+  int splits = 1;
+  int lanes = 1;  // threads of an element, without tiles
+  int threads() const { return core == Core::kSimple ? 256 : warps_m * warps_n * 32; }
+};
+
+std::string to_text(const Shape& shape);
+/// Nothing when the text is no shape.
+std::optional<Shape> shape_from_text(const std::string& text);
+
+/// Why a shape cannot have this contraction, or yes.
+Decision fits(const Form& form, const Shape& shape, bool tf32);
+/// Dynamic shared memory of a block.
+int block_bytes(const Form& form, const Shape& shape);
+
+/// Those that fit, best guess first.
+std::vector<Shape> shapes_for(const Form& form, const DimBindings& largest, bool tf32);
+
+/// The shape of a variant's text; "simple": no tiles; empty: the best guess. Bug when it is none,
+/// or does not fit.
+Shape shape_for(const Form& form, const std::string& variant, bool tf32);
+
+}  // namespace plait::codegen::cuda

@@ -1,0 +1,229 @@
+// Bodies of kernels without column reductions: points one by one, and rows.
+#include <algorithm>
+
+#include "base/error.h"
+#include "codegen/cuda/writer.h"
+
+namespace plait::codegen::cuda {
+namespace {
+
+using loop::Let;
+using loop::Reduce;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Bytes of a value where it is kept.
+int held_bytes(DType t) { return register_type(t) == "float" || register_type(t) == "int" ? 4 : 8; }
+
+}  // namespace
+
+// --- points ------------------------------------------------------------------------------------
+
+void Writer::points(Lines& out) {
+  head(out);
+  Body body(k_, s_, s_.lanes, n_);
+  if (body.may_fail()) out.add("int bad_ = 0;");
+  body.call(out, "block_ == 0 && tid_ == 0");
+  const std::int64_t per_block = std::int64_t(kThreads) * s_.steps;
+  if (s_.flat) {  // the number of whole vectors is left to the text: it serves any size
+    out.add(str("const ", type_, " size_ = ", text_of(inner_count(k_)), ", points_ = size_ / ",
+                s_.lanes, ";"));
+    printed_.blocks = ceildiv(inner_count(k_), Dim(per_block * s_.lanes));
+  } else {
+    const Dim all = row_count(k_) * vectors();
+    out.add(str("const ", type_, " points_ = ", text_of(all), ", vectors_ = ", text_of(vectors()),
+                ";"));
+    printed_.blocks = ceildiv(all, Dim(per_block));
+  }
+  Walk walk;
+  walk.steps = s_.steps;
+  walk.open = [&](Lines& lines) {
+    lines.add(
+        str("const ", type_, " p_ = (block_ * ", s_.steps, " + c_) * ", kThreads, " + tid_;"));
+    lines.open("if (p_ < points_)");
+    decode(lines, k_.rows, "(p_ / vectors_)", type_, 0, n_);
+    lines.add(str("const ", type_, " v_ = p_", k_.rows.empty() ? "" : " % vectors_", ";"));
+    decode(lines, k_.inner, "v_", type_, s_.lanes, n_);
+    body.row(lines, 0, "0");
+    return 1;
+  };
+  body.inner(out, 0, walk, "");
+  if (s_.flat && s_.lanes > 1) left_over(out);
+  tail(out, body);
+}
+
+/// Behind the last whole vector of a flat kernel.
+void Writer::left_over(Lines& out) {
+  Body body(k_, s_, 1, n_);
+  out.open(str("if (block_ == 0 && tid_ < size_ - points_ * ", s_.lanes, ")"));
+  Walk walk;
+  walk.open = [&](Lines& lines) {
+    decode(lines, k_.inner, str("(points_ * ", s_.lanes, " + tid_)"), type_, 1, n_);
+    body.row(lines, 0, "0");
+    return 0;
+  };
+  body.inner(out, 0, walk, "");
+  out.close();
+}
+
+// --- rows --------------------------------------------------------------------------------------
+
+/// Where a thread stands in its row, and how much shared memory sums need.
+void Writer::places(Lines& out) {
+  const int rows = s_.rows, along = s_.along;
+  out.add(s_.turned ? str("const int tx_ = tid_ / ", rows, ", ty_ = tid_ % ", rows, ";")
+                    : str("const int tx_ = tid_ % ", along, ", ty_ = tid_ / ", along, ";"));
+  out.add(str("const ", type_, " vectors_ = ", text_of(vectors()), ";"));
+  int most = 0;
+  for (int stage = 0; stage <= k_.stages; ++stage) {
+    int count = 0;
+    for (const Let& l : k_.lets) {
+      count += l.reduce != Reduce::kNone && !l.column && l.stage == stage;
+    }
+    most = std::max(most, count);
+  }
+  const int slots = along == 1 ? 0 : s_.turned ? kThreads : along > 32 ? kThreads / 32 : 0;
+  shared_ = most * slots * 8;
+}
+
+/// Rows of scratch for what is kept outside of registers.
+void Writer::kept_rooms(Lines& out) {
+  if (kept_count(k_) == 0 || s_.kept == Schedule::kRegisters) return;
+  const bool shared = s_.kept == Schedule::kShared;
+  int wide = 4;
+  for (const Let& l : k_.lets) {
+    if (l.kept && held_bytes(l.dtype) > 4) wide = 8;
+  }
+  const Dim inner = inner_count(k_);
+  const int count = kept_count(k_);
+  const std::string size = text_of(inner);
+  int number = 0;
+  for (const Let& l : k_.lets) {
+    if (!l.kept) continue;
+    const std::string type = register_type(l.dtype);
+    const std::string base =
+        shared ? str("pl_dynamic + ", shared_ + number * s_.rows * inner.hi() * wide)
+               : str("w[", kept_area_, "] + ", wide, " * (((int64_t)block_ * ", count, " + ",
+                     number, ") * ", s_.rows, " * ", size, ")");
+    out.add(str(type, "* const k", number++, " = (", type, "*)(", base, ") + ty_",
+                s_.turned ? "" : str(" * (int64_t)", size), ";"));
+  }
+  if (shared) {
+    printed_.block_bytes = std::max(
+        printed_.block_bytes, static_cast<int>(shared_ + count * s_.rows * inner.hi() * wide));
+  }
+}
+
+Walk Writer::walk_row() {
+  Walk walk;
+  walk.steps = s_.steps;
+  walk.open = [this](Lines& out) {
+    int braces = 0;
+    if (s_.steps > 0) {
+      out.add(str("const ", type_, " v_ = tx_ + c_ * ", s_.along, ";"));
+      if (!vectors().is(std::int64_t(s_.steps) * s_.along)) {
+        out.open("if (v_ < vectors_)");
+        braces = 1;
+      }
+    } else {
+      out.open(str("for (", type_, " v_ = tx_; v_ < vectors_; v_ += ", s_.along, ")"));
+      braces = 1;
+    }
+    decode(out, k_.inner, "v_", type_, s_.lanes, n_);
+    return braces;
+  };
+  return walk;
+}
+
+/// The sums of a stage, over the threads of the row: every thread has them then.
+void Writer::across(Lines& out, const Body& body, int stage) {
+  const std::vector<int> sums = body.sums(stage);
+  if (sums.empty() || s_.along == 1) return;
+  const auto type = [&](int i) { return register_type(k_.lets[at(i)].compute); };
+  const auto combined = [&](int i, const std::string& b) {
+    const Let& l = k_.lets[at(i)];
+    return str("a", i, " = ", combined_text(l.reduce, l.compute, str("a", i), b), ";");
+  };
+  if (!s_.turned) {
+    out.add("#pragma unroll");
+    out.open(str("for (int d_ = ", std::min(s_.along, 32) / 2, "; d_ > 0; d_ /= 2)"));
+    for (int i : sums) out.add(combined(i, str("__shfl_xor_sync(0xffffffffu, a", i, ", d_)")));
+    out.close();
+    if (s_.along <= 32) return;
+  }
+  // Through shared memory: a slot for each warp, or for each thread.
+  const int slots = s_.turned ? kThreads : kThreads / 32;
+  const int count = s_.turned ? s_.along : s_.along / 32;
+  printed_.block_bytes = std::max(printed_.block_bytes, shared_);
+  for (std::size_t r = 0; r < sums.size(); ++r) {
+    out.add(str(type(sums[r]), "* const s", sums[r], " = (", type(sums[r]), "*)(pl_dynamic + ",
+                r * at(slots) * 8, ");"));
+    out.add(s_.turned ? str("s", sums[r], "[tid_] = a", sums[r], ";")
+                      : str("if (tid_ % 32 == 0) s", sums[r], "[tid_ / 32] = a", sums[r], ";"));
+  }
+  out.add("__syncthreads();");
+  const std::string first = s_.turned ? "ty_" : str("ty_ * ", count);
+  for (int i : sums) out.add(str("a", i, " = s", i, "[", first, "];"));
+  out.add("#pragma unroll");
+  out.open(str("for (int d_ = 1; d_ < ", count, "; ++d_)"));
+  for (int i : sums) {
+    out.add(
+        combined(i, str("s", i, "[", first, " + d_", s_.turned ? str(" * ", s_.rows) : "", "]")));
+  }
+  out.close();
+  out.add("__syncthreads();");
+}
+
+/// One row of each group of threads: its indices and stages. row_ and live_ are in scope.
+void Writer::row(Lines& out, Body& body, bool always) {
+  decode(out, k_.rows, "row_", type_, 0, n_);
+  body.declare_kept(out);
+  const Walk walk = walk_row();
+  for (int stage = 0; stage <= k_.stages; ++stage) {
+    if (body.loads_stored(stage)) out.add("__syncthreads();");
+    body.row(out, stage, always ? "tx_ == 0" : "tx_ == 0 && live_");
+    body.row_columns(out, stage, always ? "" : "live_");
+    body.declare_sums(out, stage);
+    body.inner(out, stage, walk, always ? "" : "live_");
+    across(out, body, stage);
+  }
+}
+
+void Writer::rows(Lines& out) {
+  const Dim count = row_count(k_);
+  printed_.blocks = ceildiv(count, Dim(s_.rows));
+  if (s_.grid > 0) printed_.blocks = min(printed_.blocks, Dim(s_.grid));
+  if (s_.kept == Schedule::kScratch) {
+    kept_area_ = static_cast<int>(k_.buffers.size());
+    printed_.scratch_sizes.push_back(printed_.blocks * Dim(s_.rows * kept_count(k_)) *
+                                     inner_count(k_));
+  }
+  head(out);
+  Body body(k_, s_, s_.lanes, n_);
+  if (body.may_fail()) out.add("int bad_ = 0;");
+  body.call(out, "block_ == 0 && tid_ == 0");
+  places(out);
+  kept_rooms(out);
+  const bool always = is_multiple(count, s_.rows) && count.is_const();
+  const std::string size = text_of(count);
+  if (s_.grid > 0) {
+    out.open(str("for (", type_, " base_ = block_ * ", s_.rows, "; base_ < ", size,
+                 "; base_ += ", text_of(printed_.blocks * Dim(s_.rows)), ")"));
+  } else {
+    out.add(str("const ", type_, " base_ = block_ * ", s_.rows, ";"));
+  }
+  // Threads without a row go through the last one again, so that barriers meet them.
+  if (always) {
+    out.add(str("const ", type_, " row_ = base_ + ty_;"));
+  } else {
+    out.add(str("const bool live_ = base_ + ty_ < ", size, ";"));
+    out.add(str("const ", type_, " row_ = live_ ? base_ + ty_ : ", size, " - 1;"));
+    if (body.may_fail()) out.add("const int before_ = bad_;");
+  }
+  row(out, body, always);
+  if (!always && body.may_fail()) out.add("if (!live_) bad_ = before_;");
+  if (s_.grid > 0) out.close();
+  tail(out, body);
+}
+
+}  // namespace plait::codegen::cuda

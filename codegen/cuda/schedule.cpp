@@ -1,0 +1,328 @@
+// The choice of a schedule. Numbers are those of a chip with 132 multiprocessors of 2048 threads.
+#include "codegen/cuda/schedule.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "codegen/cuda/print.h"
+
+namespace plait::codegen::cuda {
+namespace {
+
+using loop::Kernel;
+using loop::KernelOperand;
+using loop::Let;
+using loop::Level;
+using loop::Reduce;
+
+constexpr std::int64_t kProcessors = 132;
+constexpr std::int64_t kInt = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kSharedBytes = 40 * 1024;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// The largest absolute value that evaluation meets; kInt + 1 or more: too large.
+double reach(const Dim& d) {
+  double sum = std::abs(static_cast<double>(d.constant()));
+  if (d.is_const()) return sum;
+  for (const DimTerm& t : d.terms()) {
+    double product = std::abs(static_cast<double>(t.coefficient));
+    for (const DimAtomPtr& f : t.factors) {
+      double most =
+          std::max(std::abs(static_cast<double>(f->lo)), std::abs(static_cast<double>(f->hi)));
+      if (f->kind != DimAtom::kSymbol) {
+        most = std::max({most, reach(f->a), reach(f->b)});
+      }
+      product *= most;
+    }
+    sum += product;
+  }
+  return sum;
+}
+
+template <class F>
+void visit_inner_offsets(const Kernel& k, const F& f) {
+  for (const Let& let : k.lets) {
+    for (const KernelOperand& o : let.operands) {
+      if (o.kind == KernelOperand::kLoad && loop::level_of(k, o.load.offset) == Level::kInner) {
+        f(let.stage, o.load.buffer, o.load.offset);
+      }
+    }
+  }
+  for (const loop::KernelStore& s : k.stores) {
+    if (loop::level_of(k, s.offset) == Level::kInner) {
+      f(store_stage(k, s), s.buffer, s.offset);
+    }
+  }
+}
+
+bool is_wide(const Kernel& k) {
+  const auto large = [](const Dim& d) { return !fits_int(d); };
+  // Numbers of vectors are rounded up to whole blocks.
+  if (large(row_count(k) * inner_count(k) + Dim(1 << 20))) return true;
+  for (const Let& let : k.lets) {
+    if (large(let.index_extent)) return true;
+    for (const KernelOperand& o : let.operands) {
+      if (o.kind == KernelOperand::kLoad && large(o.load.offset)) return true;
+      for (const loop::Guard& g : o.guards) {
+        if (large(g.index) || large(g.lo) || large(g.hi)) return true;
+      }
+    }
+    for (const loop::Expr* e : {&let.body, &let.finish}) {
+      if (!*e) continue;
+      for (const loop::Tape::Step& s : loop::flatten(*e).steps) {
+        if (s.op == loop::ScalarOp::kIndex && large(s.index)) return true;
+      }
+    }
+  }
+  return std::any_of(k.stores.begin(), k.stores.end(),
+                     [&](const loop::KernelStore& s) { return large(s.offset); });
+}
+
+/// Bytes of the vectors that a thread loads and stores in a stage, for one element; the most of all
+/// stages. `widest`: of an element.
+std::size_t bytes_of(const Kernel& k, int lanes, std::size_t& widest) {
+  std::set<std::string> seen;
+  std::map<int, std::size_t> bytes;  // per stage
+  std::size_t most = 0;
+  visit_inner_offsets(k, [&](int stage, int buffer, const Dim& offset) {
+    if (!is_vector(k, offset, lanes)) return;
+    if (!seen.insert(str(stage, ' ', buffer, ' ', offset.text())).second) return;
+    const std::size_t size = size_of(k.buffers[at(buffer)].dtype);
+    most = std::max(most, bytes[stage] += size);
+    widest = std::max(widest, size);
+  });
+  return most;
+}
+
+/// Elements per vector: 16 bytes of what is widest, as long as the vectors of a thread in a
+/// stage stay small.
+int lanes_of(const Kernel& k, bool flat) {
+  if (k.inner.empty()) return 1;
+  for (int lanes : {8, 4, 2}) {
+    if (!flat && !is_multiple(k.inner.back().extent, lanes)) continue;
+    std::size_t widest = 1;
+    const std::size_t most = bytes_of(k, lanes, widest);
+    const auto n = static_cast<std::size_t>(lanes);
+    if (most == 0 || widest * n > 16 || most * n > 160) continue;
+    return lanes;
+  }
+  return 1;
+}
+
+std::int64_t power_above(std::int64_t n, std::int64_t most) {
+  std::int64_t p = 1;
+  while (p < n && p < most) p *= 2;
+  return p;
+}
+
+std::int64_t most_of(const Dim& d) { return std::max<std::int64_t>(d.hi(), 0); }
+
+/// Neighbouring rows are neighbours in memory, and neighbouring inner points are not.
+bool is_turned(const Kernel& k) {
+  if (k.rows.empty() || k.inner.empty()) return false;
+  int along = 0, across = 0;
+  visit_inner_offsets(k, [&](int, int, const Dim& offset) {
+    const loop::Linear inner = loop::coefficient_of(offset, k.inner.back().symbol);
+    const loop::Linear row = loop::coefficient_of(offset, k.rows.back().symbol);
+    if (inner.is_linear && inner.coefficient.is(1)) {
+      ++along;
+    } else if (row.is_linear && row.coefficient.is(1)) {
+      ++across;
+    }
+  });
+  return across > along;
+}
+
+bool reduces_rows(const Kernel& k) {
+  return std::any_of(k.lets.begin(), k.lets.end(),
+                     [](const Let& l) { return l.reduce != Reduce::kNone && !l.column; });
+}
+
+bool stores_rows(const Kernel& k) {
+  return std::any_of(k.stores.begin(), k.stores.end(), [&](const loop::KernelStore& s) {
+    return !k.lets[at(s.let)].column && store_level(k, s) == Level::kRow;
+  });
+}
+
+int column_count(const Kernel& k) {
+  return static_cast<int>(std::count_if(k.lets.begin(), k.lets.end(), [](const Let& l) {
+    return l.column && l.level == Level::kInner;
+  }));
+}
+
+/// Threads of a row, for rows that are walked whole: `most` elements per thread, and more threads
+/// where there are few rows.
+void deal_rows(const Kernel& k, Schedule& s, std::int64_t most) {
+  const Dim vectors = floordiv(inner_count(k), Dim(s.lanes));
+  const std::int64_t count = std::max<std::int64_t>(1, most_of(vectors));
+  const std::int64_t rows = most_of(row_count(k));
+  if (s.turned) {
+    std::int64_t along = 1;
+    while (along < 8 && along * 2 <= count && rows * along < kProcessors * 1024) along *= 2;
+    s.along = static_cast<int>(along);
+  } else {
+    std::int64_t along = power_above(count, 32);
+    const auto each = [&] { return (count + along - 1) / along * s.lanes; };
+    while (along < kThreads && along < count &&
+           (each() > most || rows * along < kProcessors * 1024)) {
+      along *= 2;
+    }
+    s.along = static_cast<int>(along);
+  }
+  s.rows = kThreads / s.along;
+  const std::int64_t steps = (count + s.along - 1) / s.along;
+  if (vectors.is_const() && steps <= 16 && steps * s.lanes <= 32) s.steps = static_cast<int>(steps);
+}
+
+void place_kept(const Kernel& k, Schedule& s) {
+  const int kept = kept_count(k);
+  if (kept == 0 || (s.steps > 0 && kept * s.steps * s.lanes <= 96)) return;
+  s.steps = 0;
+  const std::int64_t inner = most_of(inner_count(k));
+  s.kept = inner <= kSharedBytes && inner * kept * 8 * s.rows <= kSharedBytes ? Schedule::kShared
+                                                                              : Schedule::kScratch;
+  if (s.kept == Schedule::kScratch) s.grid = 2 * kProcessors;
+}
+
+void deal_columns(const Kernel& k, Schedule& s) {
+  const std::int64_t inner = std::max<std::int64_t>(1, most_of(inner_count(k)));
+  const std::int64_t rows = most_of(row_count(k)), vectors = (inner + s.lanes - 1) / s.lanes;
+  s.whole_rows = reduces_rows(k) || stores_rows(k) || kept_count(k) > 0;
+  std::int64_t blocks = 0, fewest = 0;  // wanted; rows that a thread takes at least
+  if (s.whole_rows) {
+    deal_rows(k, s, 8);
+    place_kept(k, s);
+    s.grid = 0;
+    const int columns = std::max(1, column_count(k));
+    s.accumulators = s.steps * s.lanes;
+    if (s.accumulators * columns > 64) s.accumulators = 0;
+    if (s.accumulators == 0 && column_count(k) > 0) {  // one owner for each column
+      s.along = kThreads;
+      s.rows = 1;
+      const std::int64_t steps = (vectors + kThreads - 1) / kThreads;
+      if (s.steps > 0) s.steps = static_cast<int>(steps);
+    }
+    blocks = 4 * kProcessors;
+    fewest = 2;
+  } else {
+    s.turned = false;
+    s.along = static_cast<int>(power_above(vectors, 32));
+    s.rows = kThreads / s.along;
+    s.steps = 1;
+    s.accumulators = s.lanes;
+    blocks = 8 * kProcessors / ((vectors + s.along - 1) / s.along);
+    fewest = 8;
+  }
+  const std::int64_t by_rows = (rows + s.rows * fewest - 1) / (s.rows * fewest);
+  const std::int64_t by_memory = (std::int64_t(4) << 20) / inner;
+  s.tasks = static_cast<int>(
+      std::max<std::int64_t>(1, std::min({blocks, by_rows, by_memory, std::int64_t(1024)})));
+}
+
+}  // namespace
+
+bool fits_int(const Dim& d) { return reach(d) < static_cast<double>(kInt); }
+
+bool is_multiple(const Dim& d, int by) {
+  if (d.constant() % by != 0) return false;
+  if (d.is_const()) return true;
+  return std::all_of(d.terms().begin(), d.terms().end(),
+                     [&](const DimTerm& t) { return t.coefficient % by == 0; });
+}
+
+bool varies(const Kernel& k, const Dim& d) {
+  if (!k.inner.empty() && loop::mentions(d, k.inner.back().symbol)) return true;
+  return std::any_of(k.lets.begin(), k.lets.end(), [&](const Let& l) {
+    return !l.index.empty() && l.level == Level::kInner && loop::mentions(d, l.index);
+  });
+}
+
+bool is_vector(const Kernel& k, const Dim& offset, int lanes) {
+  const std::string& last = k.inner.back().symbol;
+  const loop::Linear l = loop::coefficient_of(offset, last);
+  if (!l.is_linear || !l.coefficient.is(1)) return false;
+  const Dim base = offset.substitute({{last, Dim(0)}});
+  return !varies(k, base) && is_multiple(base, lanes);
+}
+
+Dim row_count(const Kernel& k) {
+  Dim size = 1;
+  for (const loop::KernelIndex& x : k.rows) size = size * x.extent;
+  return size;
+}
+
+Dim inner_count(const Kernel& k) {
+  Dim size = 1;
+  for (const loop::KernelIndex& x : k.inner) size = size * x.extent;
+  return size;
+}
+
+Level store_level(const Kernel& k, const loop::KernelStore& s) {
+  const Let& let = k.lets[at(s.let)];
+  const Level known = let.reduce == Reduce::kNone ? let.level : Level::kRow;
+  return std::max({known, loop::level_of(k, s.offset), let.stage > 0 ? Level::kRow : Level::kCall});
+}
+
+int store_stage(const Kernel& k, const loop::KernelStore& s) {
+  const Let& let = k.lets[at(s.let)];
+  return let.reduce == Reduce::kNone ? let.stage : let.stage + 1;
+}
+
+bool has_inner(const Kernel& k, int stage) {
+  for (const Let& let : k.lets) {
+    if (let.stage == stage && let.level == Level::kInner) return true;
+  }
+  return std::any_of(k.stores.begin(), k.stores.end(), [&](const loop::KernelStore& s) {
+    return !k.lets[at(s.let)].column && store_level(k, s) == Level::kInner &&
+           store_stage(k, s) == stage;
+  });
+}
+
+int kept_count(const Kernel& k) {
+  return static_cast<int>(
+      std::count_if(k.lets.begin(), k.lets.end(), [](const Let& l) { return l.kept; }));
+}
+
+Schedule schedule_of(const Kernel& k) {
+  Schedule s;
+  s.wide = is_wide(k);
+  if (k.has_columns()) {
+    s.kind = Schedule::kColumns;
+    s.lanes = lanes_of(k, false);
+    deal_columns(k, s);
+    return s;
+  }
+  if (reduces_rows(k) || stores_rows(k) || kept_count(k) > 0) {
+    s.kind = Schedule::kRows;
+    s.turned = is_turned(k);
+    s.lanes = s.turned ? 1 : lanes_of(k, false);
+    std::size_t widest = 1;
+    const bool heavy = !k.inner.empty() && bytes_of(k, s.lanes, widest) > 12;
+    deal_rows(k, s, heavy ? 8 : kept_count(k) > 1 ? 16 : 32);
+    place_kept(k, s);
+    return s;
+  }
+  s.flat = k.rows.empty() && k.inner.size() == 1;
+  s.lanes = lanes_of(k, s.flat);
+  const std::int64_t points = most_of(row_count(k) * inner_count(k));
+  while (!s.flat && s.lanes > 1 && points / s.lanes < kProcessors * kThreads) s.lanes /= 2;
+  // Bytes in flight: one vector of a thread may be too little.
+  std::set<std::string> seen;
+  std::int64_t bytes = 0;
+  for (const Let& let : k.lets) {
+    for (const KernelOperand& o : let.operands) {
+      if (o.kind != KernelOperand::kLoad || k.inner.empty()) continue;
+      if (!is_vector(k, o.load.offset, s.lanes)) continue;
+      if (!seen.insert(str(o.load.buffer, ' ', o.load.offset.text())).second) continue;
+      bytes += static_cast<std::int64_t>(size_of(k.buffers[at(o.load.buffer)].dtype)) * s.lanes;
+    }
+  }
+  const bool many = s.flat || points / s.lanes > 4 * kProcessors * 2048;
+  s.steps = s.lanes > 1 && many && bytes > 0 && bytes <= 32 ? 2 : 1;
+  return s;
+}
+
+}  // namespace plait::codegen::cuda

@@ -1,0 +1,55 @@
+// How the points of a loop kernel are dealt out to blocks and threads. Decided by the kernel and
+// its sizes alone, so that equal programs add in equal order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "loop/kernel.h"
+
+namespace plait::codegen::cuda {
+
+struct Schedule {
+  /// kPoints: every thread makes vectors of points. kRows: a row belongs to some threads of one
+  /// block. kColumns: a block walks a part of the rows and adds them up, for some columns or, where
+  /// rows are whole (`whole_rows`), for all of them.
+  enum Kind { kPoints, kRows, kColumns } kind = kPoints;
+  bool flat = false;        // one index, any size: the last vector may be cut
+  bool wide = false;        // indices need 64 bits
+  int lanes = 1;            // neighbouring elements of the last inner index in a vector
+  int along = 1;            // threads along the inner points of a row
+  int rows = 256;           // rows of a block at once
+  bool turned = false;      // neighbouring threads stand on neighbouring rows
+  int steps = 0;            // vectors per thread, written out; 0: a loop
+  int accumulators = 0;     // columns in registers: their number per thread; 0: in memory
+  bool whole_rows = false;  // of kColumns
+  int tasks = 1;            // of kColumns: parts of the rows
+  std::int64_t grid = 0;    // at most so many blocks; 0: as many as it takes
+  /// What a later stage reads.
+  enum Kept { kRegisters, kShared, kScratch } kept = kRegisters;
+};
+
+Schedule schedule_of(const loop::Kernel& kernel);
+
+Dim row_count(const loop::Kernel& kernel);
+Dim inner_count(const loop::Kernel& kernel);
+
+/// Whether an index expression can be evaluated in 32 bits, step by step.
+bool fits_int(const Dim& d);
+/// Whether every value of the expression is a multiple of `by`.
+bool is_multiple(const Dim& d, int by);
+
+/// Elements of the last inner index at this offset are neighbours, and the first of a vector of
+/// `lanes` lies at a multiple of it.
+bool is_vector(const loop::Kernel& kernel, const Dim& offset, int lanes);
+/// Whether an expression changes with the last inner index, or by an index loaded inside the row.
+bool varies(const loop::Kernel& kernel, const Dim& d);
+
+/// When and where a store happens.
+loop::Level store_level(const loop::Kernel& kernel, const loop::KernelStore& store);
+int store_stage(const loop::Kernel& kernel, const loop::KernelStore& store);
+/// Whether a stage walks the inner points.
+bool has_inner(const loop::Kernel& kernel, int stage);
+int kept_count(const loop::Kernel& kernel);
+
+}  // namespace plait::codegen::cuda

@@ -1,0 +1,64 @@
+// A loop kernel on its way to CUDA text: the bodies of its functions, by schedule.
+#pragma once
+
+#include <string>
+
+#include "codegen/cuda/body.h"
+#include "codegen/cuda/print.h"
+#include "codegen/cuda/schedule.h"
+
+namespace plait::codegen::cuda {
+
+class Writer {
+ public:
+  Writer(const loop::Kernel& kernel, const Schedule& schedule, bool fixed);
+  /// All functions, named after `stem` and their text, and what a launch of them needs.
+  Printed run(const std::string& stem);
+
+ private:
+  // Shared by the schedules.
+  void head(Lines& out);
+  void tail(Lines& out, const Body& body);
+  std::string text_of(const Dim& d) { return n_.text(d); }
+  Dim vectors() const;
+
+  // kPoints
+  void points(Lines& out);
+  void left_over(Lines& out);
+
+  // kRows, and the rows of kColumns
+  void rows(Lines& out);
+  void places(Lines& out);
+  void kept_rooms(Lines& out);
+  void row(Lines& out, Body& body, bool always);
+  void across(Lines& out, const Body& body, int stage);
+  Walk walk_row();
+
+  // kColumns
+  void columns(Lines& out);
+  void cut_columns(Lines& out, Body& body);
+  void whole_rows(Lines& out, Body& body);
+  void declare_columns(Lines& out);
+  void gather(Lines& out, Body& body);
+  void gather_column(Lines& out, Body& body, int let);
+  void gather_row_column(Lines& out, Body& body, int let);
+  void result(Lines& out, Body& body, int let, const std::string& index);
+  void finish(Lines& out);
+  void finish_one(Lines& out, Body& body, int let);
+  bool finishes_inside() const;
+  int finish_width() const;
+
+  std::string function(const std::string& suffix, const std::string& body) const;
+  std::string sizes_text() const;
+
+  const loop::Kernel& k_;
+  const Schedule s_;
+  Parameters n_;
+  std::string type_;  // of an index
+  Printed printed_;
+  int shared_ = 0;            // bytes that reductions use, before what is kept
+  std::vector<int> area_of_;  // per let: scratch area of a column's partial results, or -1
+  int kept_area_ = -1;
+};
+
+}  // namespace plait::codegen::cuda

@@ -1,0 +1,14 @@
+// The device that kernels are tested on: the emulated one, or a GPU where the environment says so.
+#pragma once
+
+#include <memory>
+
+#include "backends/cuda/device.h"
+
+namespace plait::test {
+
+/// With PLAIT_TEST_DEVICE=gpu that of libplait_cuda.so, which is looked for in $PLAIT_PLUGINS; else
+/// a new emulated one. RunError when the library is not there.
+std::shared_ptr<cuda::Device> device_under_test();
+
+}  // namespace plait::test

@@ -1,0 +1,7 @@
+# CUDA text: on the emulated device, or with PLAIT_TEST_DEVICE=gpu on a GPU.
+plait_tests(cuda_print
+  SOURCES cuda_print_test.cpp ../backends/device_under_test.cpp
+  DEPENDS codegen_cuda backends cuda_emulated)
+plait_tests(cuda_product
+  SOURCES cuda_product_test.cpp ../backends/device_under_test.cpp
+  DEPENDS codegen_cuda backends cuda_emulated)

@@ -1,0 +1,245 @@
+// Loop kernels as CUDA text, run on the emulated device: every schedule, odd sizes, all dtypes.
+#include "tests/codegen/cuda_case.h"
+
+namespace plait::codegen::cuda {
+namespace {
+
+const Expr x = Expr::load(0), y = Expr::load(1), z = Expr::load(2);
+
+/// (a + b) * c over one index.
+Kernel flat(DType dtype, const Dim& size) {
+  Making m({}, {size});
+  const auto a = m.load(dtype, m.at()), b = m.load(dtype, m.at()), c = m.load(dtype, Dim(0));
+  m.store(m.let(dtype, (x + y) * z, {a, b, c}), m.at());
+  return m.done();
+}
+
+TEST(CudaPrint, PointsOfEveryDtype) {
+  for (std::size_t t = 0; t < kDTypeCount; ++t) {
+    const auto dtype = static_cast<DType>(t);
+    SCOPED_TRACE(name_of(dtype));
+    Making m({}, {1003});
+    const auto a = m.load(dtype, m.at()), b = m.load(dtype, m.at() + 1);
+    m.store(m.let(dtype, max(x, y), {a, b}), m.at());
+    compare(m.done());
+  }
+}
+
+TEST(CudaPrint, FlatKernelsOfAllSizesAreOneFunction) {
+  const std::string name = print_kernel(flat(DType::bf16, 8), true).name;
+  for (int size : {2, 7, 16, 2048, 4099}) {
+    SCOPED_TRACE(size);
+    EXPECT_EQ(print_kernel(flat(DType::bf16, size), true).name, name);
+    compare(flat(DType::bf16, size));
+  }
+}
+
+TEST(CudaPrint, OnePoint) { compare(flat(DType::bf16, 1)); }
+
+TEST(CudaPrint, FlatBodiesMoveWholeVectors) {
+  const std::string text = print_kernel(flat(DType::bf16, 4096), true).text;
+  EXPECT_NE(text.find("pl_move<8>"), std::string::npos);
+  EXPECT_NE(print_kernel(flat(DType::f32, 4096), true).text.find("pl_move<4>"), std::string::npos);
+}
+
+/// Broadcasts along both, a neighbour of the row before where there is one, a transposed operand.
+Kernel points(DType dtype, const Dim& rows, const Dim& inner) {
+  Making m({2, rows}, {inner});
+  const auto a = m.load(dtype, m.place()), b = m.load(dtype, m.at()), c = m.load(dtype, m.row(1));
+  auto before = m.load(dtype, m.place() - inner);
+  before.guards = {{m.row(1) - 1, Dim(0), rows}};
+  const auto turned = m.load(dtype, m.at() * rows + m.row(1));
+  const int sum = m.let(dtype, (x + y) * z, {a, b, c});
+  m.store(m.let(dtype, x + y - z, {Making::value(sum), before, turned}), m.place());
+  return m.done();
+}
+
+TEST(CudaPrint, PointsOfRows) {
+  for (int inner : {1, 3, 12, 64, 129}) {
+    SCOPED_TRACE(inner);
+    compare(points(DType::f32, 5, inner));
+    compare(points(DType::f16, 9, inner), {}, false);
+  }
+}
+
+TEST(CudaPrint, SizesMayBeSymbols) {
+  const Dim rows = Dim::symbol("rows", 1, 100), inner = Dim::symbol("inner", 1, 4096);
+  compare(points(DType::f32, rows, inner), {{"rows", Dim(7)}, {"inner", Dim(40)}}, false);
+  const Dim huge = Dim::symbol("huge", 1, std::int64_t(1) << 33);
+  const Kernel k = points(DType::bf16, huge, 24);
+  EXPECT_NE(print_kernel(k, true).text.find("const int64_t x_"), std::string::npos);
+  compare(k, {{"huge", Dim(5)}});
+}
+
+/// exp(x - max) / sum, with the row's maximum stored too.
+Kernel softmax(DType dtype, const Dim& rows, const Dim& inner) {
+  Making m({rows}, {inner});
+  const auto a = m.load(dtype, m.place());
+  const int most = m.reduce(Reduce::kMax, m.let(dtype, x, {a}), false);
+  const int e = m.let(DType::f32, exp(x - y), {a, Making::value(most)}, 1);
+  m.keep(e);
+  const int sum = m.reduce(Reduce::kSum, e, false, 1);
+  m.store(m.let(dtype, x / y, {Making::value(e), Making::value(sum)}, 2), m.place());
+  m.store(most, m.row());
+  return m.done();
+}
+
+TEST(CudaPrint, RowsInRegistersSharedMemoryAndScratch) {
+  for (int inner : {1, 3, 33, 64, 1000, 1024}) {
+    SCOPED_TRACE(inner);
+    compare(softmax(DType::f32, 5, inner));
+    compare(softmax(DType::bf16, 131, inner));
+  }
+  compare(softmax(DType::f32, 3, 4999));
+  compare(softmax(DType::f32, 300, 12001));
+  const Dim inner = Dim::symbol("inner", 1, 3000);
+  compare(softmax(DType::f32, 3, inner), {{"inner", Dim(77)}}, false);
+}
+
+TEST(CudaPrint, KeptRowsLieWhereTheyFit) {
+  EXPECT_TRUE(print_kernel(softmax(DType::f32, 64, 1024), true).scratch_sizes.empty());
+  EXPECT_LE(print_kernel(softmax(DType::f32, 64, 1024), true).block_bytes, 1024);
+  EXPECT_GT(print_kernel(softmax(DType::f32, 64, 4999), true).block_bytes, 4999 * 4);
+  EXPECT_EQ(print_kernel(softmax(DType::f32, 64, 12001), true).scratch_sizes.size(), 1u);
+}
+
+TEST(CudaPrint, RowsWhosePointsLieApart) {
+  for (int rows : {3, 40, 700}) {
+    SCOPED_TRACE(rows);
+    Making m({2, rows}, {19});
+    const auto a = m.load(DType::f32, (m.row() * Dim(19) + m.at()) * Dim(rows) + m.row(1));
+    const int sum = m.reduce(Reduce::kSum, m.let(DType::f32, x, {a}), false);
+    m.store(sum, m.row() * Dim(rows) + m.row(1));
+    compare(m.done());
+  }
+}
+
+/// Sums of columns of a product, which is stored too.
+Kernel columns(DType dtype, const Dim& rows, const Dim& inner) {
+  Making m({rows}, {inner});
+  const auto a = m.load(dtype, m.place()), b = m.load(dtype, m.place());
+  const int product = m.let(dtype, x * y, {a, b});
+  m.store(product, m.place());
+  m.store(m.reduce(Reduce::kSum, product, true), m.at());
+  m.store(m.reduce(Reduce::kMax, product, true), m.at());
+  return m.done();
+}
+
+TEST(CudaPrint, Columns) {
+  for (int inner : {3, 40, 264}) {
+    for (int rows : {1, 70, 1500}) {
+      SCOPED_TRACE(str(rows, " x ", inner));
+      compare(columns(DType::f32, rows, inner));
+    }
+  }
+  compare(columns(DType::bf16, 300, 64));
+  compare(columns(DType::f64, 300, 6));
+  compare(columns(DType::i32, 300, 6));
+  const Dim rows = Dim::symbol("rows", 0, 5000);
+  compare(columns(DType::f32, rows, 12), {{"rows", Dim(1234)}}, false);
+}
+
+TEST(CudaPrint, FewRowsNeedNoSecondStage) {
+  EXPECT_TRUE(print_kernel(columns(DType::f32, 8, 64), true).finish_blocks.is(0));
+  EXPECT_FALSE(print_kernel(columns(DType::f32, 5000, 64), true).finish_blocks.is(0));
+}
+
+/// What a layer norm's gradient does: sums of rows, sums of columns, and a sum of everything.
+Kernel both(DType dtype, const Dim& rows, const Dim& inner) {
+  Making m({rows}, {inner});
+  const auto a = m.load(dtype, m.place()), b = m.load(dtype, m.at());
+  const int product = m.let(dtype, x * y, {a, b});
+  const int sum = m.reduce(Reduce::kSum, product, false);
+  m.store(m.let(dtype, x - y, {a, Making::value(sum)}, 1), m.place());
+  m.store(m.reduce(Reduce::kSum, product, true), m.at());
+  m.store(m.reduce(Reduce::kSum, sum, true, 1), Dim(0));
+  return m.done();
+}
+
+TEST(CudaPrint, ColumnsOfWholeRows) {
+  for (int inner : {5, 96, 1024}) {
+    SCOPED_TRACE(inner);
+    compare(both(DType::f32, 3, inner));
+    compare(both(DType::f32, 130, inner));
+  }
+  compare(both(DType::f32, 40, 20001));
+}
+
+TEST(CudaPrint, OneLongRowRunsInManyBlocks) {
+  Making m({}, {100003});
+  const auto a = m.load(DType::f32, m.at());
+  m.store(m.reduce(Reduce::kSum, m.let(DType::f32, x * x, {a}), false), Dim(0));
+  const Kernel k = m.done();
+  EXPECT_GT(print_kernel(k, true).blocks.value(), 8);
+  compare(k);
+}
+
+/// A bias and a residual behind a contraction's element.
+Kernel epilogue() {
+  Making m({2, 3}, {5});
+  m.k.epilogue = true;
+  m.k.batch_rows = 1;
+  KernelOperand tile;
+  tile.kind = KernelOperand::kTile;
+  const auto bias = m.load(DType::f32, m.at()), more = m.load(DType::bf16, m.place());
+  m.store(m.let(DType::bf16, max(x + y, Expr(0)) + z, {tile, bias, more}), m.place());
+  return m.done();
+}
+
+TEST(CudaPrint, AnElementIsWhatTheKernelOfATileMakes) {
+  const ElementText element = print_element(epilogue(), 1, 5, true);
+  EXPECT_TRUE(element.parameters.empty());
+  const Printed whole = print_kernel(epilogue(), true);
+  const std::string call =
+      str("extern \"C\" __global__ void each(const pl_words<4> w) {\n  int bad = 0;\n",
+          "  const int i = threadIdx.x;\n  if (i < 30) ", element.name,
+          "(w.v, i / 15, i / 5 % 3, i % 5, ((const float*)w.v[0])[i], bad);\n}\n");
+  const auto device = plait::cuda::make_emulated_device();
+  const auto module =
+      device->compile({unit_header() + whole.text + element.text + call}).modules[0];
+  std::mt19937 random(3);
+  const auto fill = [&](DType t, int n) {
+    const Bytes b = random_bytes(t, n, 2, random);
+    char* data = device->allocate(static_cast<std::int64_t>(b.size()), "a buffer");
+    device->write(data, b.data(), static_cast<std::int64_t>(b.size()));
+    return reinterpret_cast<plait::cuda::Word>(data);
+  };
+  const auto tile = fill(DType::f32, 30), bias = fill(DType::f32, 5), more = fill(DType::bf16, 30);
+  const auto one = fill(DType::bf16, 30), other = fill(DType::bf16, 30), bad = fill(DType::i32, 1);
+  device->launch({module->function("each"), 1, 32, 0, {tile, bias, more, one}});
+  device->launch({module->function(whole.name),
+                  whole.blocks.value(),
+                  whole.threads,
+                  whole.block_bytes,
+                  {bias, more, other, tile, bad}});
+  Bytes a(60), b(60);
+  device->read(a.data(), reinterpret_cast<const char*>(one), 60);
+  device->read(b.data(), reinterpret_cast<const char*>(other), 60);
+  EXPECT_EQ(a, b);
+}
+
+/// Rows of a table, by index; and what divides them.
+Kernel gathered(int table_rows) {
+  Making m({6}, {20});
+  Let index;
+  index.dtype = index.compute = DType::i64;
+  index.body = x;
+  index.operands = {m.load(DType::i64, m.row())};
+  index.index = "$g0";
+  index.index_extent = table_rows;
+  m.k.lets.push_back(index);
+  const Dim g = Dim::symbol("$g0", 0, table_rows - 1);
+  const int row = m.let(DType::i32, x, {m.load(DType::i32, g * Dim(20) + m.at())});
+  m.store(m.let(DType::i32, floordiv(Expr(100), x), {Making::value(row)}), m.place());
+  Kernel k = m.done();
+  k.buffers[1].dtype = DType::i32;
+  return k;
+}
+
+TEST(CudaPrint, ErrorsSetTheirBits) {
+  compare(gathered(5), {}, true, 5, kBadDivision);              // zeros are among 0..4
+  compare(gathered(3), {}, true, 5, kBadIndex | kBadDivision);  // 3 and 4 are not rows
+}
+
+}  // namespace
+}  // namespace plait::codegen::cuda

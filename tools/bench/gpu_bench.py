@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Every workload on the GPU, ours against the peers installed (PyTorch and JAX), in one call.
+
+The peers compile once and stay; then all take turns for some rounds, and the median of the rounds'
+medians counts. The table says how many times as fast as the best peer ours is, and whether the
+targets in milliseconds are met: "at most" (yes) and "reach for" (reached); they are set for an
+H200. Times are the device's, of one run in a launch or replay, or of one in a row of them. "cold"
+and "cached" are whole processes of ours, the first with an empty cache.
+
+Peers are looked for in this interpreter and in every python3 on the PATH; --python names others.
+Needs build/plait (make) and a GPU: without one it says so and exits 0. Installs nothing.
+"""
+import argparse
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True  # leave no caches beside the sources
+import bench
+import contenders
+import gpu_table
+import gpu_workers
+import gpu_workloads
+import rounds
+
+ROOT = bench.ROOT
+
+
+def gpu_count():
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return 0
+    return count.value
+
+
+def gpu_facts():
+    query = "--query-gpu=name,driver_version,clocks.sm,power.limit,memory.total"
+    try:
+        done = subprocess.run(["nvidia-smi", query, "--format=csv,noheader"], capture_output=True,
+                              text=True, timeout=60, check=True)
+        return done.stdout.strip().splitlines()[0]
+    except (OSError, subprocess.SubprocessError, IndexError):
+        return "a GPU"
+
+
+def arguments():
+    names = ", ".join(w.name for w in gpu_workloads.WORKLOADS)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"workloads: {names}\nexit code: 0 done, 1 ours failed, 2 wrong usage, 130 stopped")
+    add = parser.add_argument
+    add("--only", metavar="NAME,..", help="these workloads, by name or the peers' (mlp)")
+    add("--rounds", type=bench.positive(int), default=3, help="turns of every contender (3)")
+    add("--seconds", type=bench.positive(float), default=1.0, metavar="S",
+        help="timed runs of a contender in a round (1)")
+    add("--no-peers", action="store_true", help="ours alone")
+    add("--no-first", dest="first", action="store_false", help="leave the cold and cached runs out")
+    add("--peers", type=pathlib.Path, metavar="DIR",
+        help="a folder with the wkv kernel of RWKV-4's author (wkv_op.cpp, wkv_cuda.cu)")
+    add("--compile-limit", type=bench.positive(float), default=300, metavar="S",
+        help="longest wait for a contender (300)")
+    add("--ours", action="append", default=[], metavar="FLAG",
+        help="a further flag of `plait bench`, as in --ours=--measure; repeatable")
+    add("--plait", default=str(ROOT / "build" / "plait"), metavar="PATH",
+        help="our program (build/plait)")
+    add("--python", action="append", metavar="PATH", help="an interpreter with peers; repeatable")
+    add("--json", type=pathlib.Path, default=ROOT / "build" / "gpu_bench.json", metavar="FILE",
+        help="every number as JSON (build/gpu_bench.json)")
+    options = parser.parse_args()
+    options.least_seconds = 0.02
+    return parser, options
+
+
+def tell(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def turn(results, name, measure):
+    """One measurement; a contender that fails is not asked again."""
+    if results[name]["failed"]:
+        return
+    try:
+        results[name]["rounds"].append(measure())
+    except rounds.Failed as failure:
+        results[name]["failed"] = str(failure)
+
+
+def one_workload(workload, peers, options):
+    tell(f"{workload.name}: peers prepare")
+    started = gpu_workers.start(workload, peers, options)
+    results = {"plait": {"rounds": [], "failed": None}}
+    for name, (worker, facts) in started.items():
+        results[name] = {"rounds": [], "failed": None if worker else facts,
+                         "facts": facts if worker else {}}
+    first = None
+    try:
+        if options.first:
+            tell(f"{workload.name}: first runs")
+            try:
+                first = gpu_workers.first_runs(workload, options)
+            except rounds.Failed as failure:
+                tell(f"{workload.name}: first runs failed: {failure}")
+        for number in range(options.rounds):
+            tell(f"{workload.name}: round {number + 1} of {options.rounds}")
+            turn(results, "plait", lambda: gpu_workers.ours(workload, options, options.seconds))
+            for name, (worker, _) in started.items():
+                if worker:
+                    turn(results, name, lambda w=worker: w.measure(options.seconds))
+    finally:
+        for worker, _ in started.values():
+            if worker:
+                worker.close()
+    return gpu_table.judge(workload, results, first)
+
+
+def main():
+    parser, options = arguments()
+    try:
+        chosen = gpu_workloads.chosen(options.only)
+        if options.peers and not options.peers.is_dir():
+            raise ValueError(f"--peers {options.peers}: no such folder")
+    except ValueError as error:
+        parser.error(str(error))
+    if gpu_count() == 0:
+        print("gpu-bench: skipped, there is no GPU on this machine")
+        return
+    if not os.access(options.plait, os.X_OK):
+        parser.error(f"no program at {options.plait}: run make, or give --plait PATH")
+    tell("looking for peers")
+    try:
+        peers, lines = ({}, ["peers: left out (--no-peers)"]) if options.no_peers else \
+            gpu_workers.find_peers(options.python)
+    except ValueError as error:
+        parser.error(str(error))
+    report = {"gpu": gpu_facts(), "settings": {"rounds": options.rounds,
+                                               "seconds": options.seconds, "ours": options.ours},
+              "versions": {"plait": contenders.plait_version(options.plait),
+                           **{name: facts[name] for name, facts in peers.items()}},
+              "not_run": lines, "workloads": []}
+    stopped = False
+    try:
+        for workload in chosen:
+            report["workloads"].append(one_workload(workload, peers, options))
+            bench.write(report, options.json)
+    except KeyboardInterrupt:
+        stopped = True
+    print(gpu_table.text(report))
+    if stopped:
+        tell("stopped: the table holds the workloads that were done")
+        sys.exit(bench.STOPPED)
+    failed = [r["workload"] for r in report["workloads"] if r["results"]["plait"]["failed"]]
+    if failed:
+        sys.exit("ours failed: " + ", ".join(failed))
+
+
+if __name__ == "__main__":
+    main()
