@@ -233,7 +233,7 @@ class CudaCode : public Code {
       launch.function = function(call.function.name, "_finish");
       launch.blocks = evaluate(call.finish_rows, sizes);
       launch.threads = codegen::cuda::kThreads;
-      launch.block_bytes = 0;
+      launch.block_bytes = finish_bytes(call);
       out.push_back(launch);
     }
     return out;
@@ -398,6 +398,7 @@ class CudaCode : public Code {
       each_generated(steps_[step], [&](const LoopCall& call) {
         const std::vector<Word> words = bind_loop(call, step, sizes, shared)[0].words;
         launch.words.insert(launch.words.end(), words.begin(), words.end());
+        launch.block_bytes = std::max(launch.block_bytes, call.block_bytes);
       });
     }
     launch.words.push_back(1);

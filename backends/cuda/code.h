@@ -18,6 +18,13 @@ inline constexpr const char* kNameComment = "// ";
 /// Workspaces begin at multiples of this.
 inline std::int64_t rounded(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
+/// Shared memory of a call's second stage: that of a loop's first; a product's tiles need none
+/// there.
+inline int finish_bytes(const LoopCall& call) {
+  constexpr int kLoopsMost = 48 * 1024;
+  return call.block_bytes <= kLoopsMost ? call.block_bytes : 0;
+}
+
 /// Of the f32 result that an epilogue of its own reads; 0 without one.
 std::int64_t tile_bytes(const loop::BoundContraction& contraction, bool has_epilogue);
 

@@ -154,7 +154,7 @@ double Trial::time(const PrintedLoop& generated) {
     finish.function = modules[0]->function(name + "_finish");
     finish.blocks = evaluate(generated.call.finish_rows, sizes_);
     finish.threads = codegen::cuda::kThreads;
-    finish.block_bytes = 0;
+    finish.block_bytes = finish_bytes(generated.call);
   }
   return median_seconds([&] {
     device_.launch(launch);

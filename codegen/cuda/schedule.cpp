@@ -52,7 +52,7 @@ void visit_inner_offsets(const Kernel& k, const F& f) {
     }
   }
   for (const loop::KernelStore& s : k.stores) {
-    if (loop::level_of(k, s.offset) == Level::kInner) {
+    if (!k.lets[at(s.let)].column && loop::level_of(k, s.offset) == Level::kInner) {
       f(store_stage(k, s), s.buffer, s.offset);
     }
   }

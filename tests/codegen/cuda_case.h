@@ -1,5 +1,5 @@
-// What the tests of CUDA text share: kernels in short form, and a run of one on the emulated device
-// beside the same kernel in C.
+// What the tests of CUDA text share: kernels in short form, and a run of one on a device beside
+// the same kernel in C.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/emulate/emulated_device.h"
 #include "base/convert.h"
 #include "codegen/compile.h"
 #include "codegen/cuda/print.h"
 #include "codegen/print_c.h"
+#include "tests/backends/device_under_test.h"
 
 namespace plait::codegen::cuda {
 
@@ -166,17 +166,25 @@ inline int run_in_c(const Kernel& k, const DimBindings& bindings, std::vector<By
   return bad;
 }
 
-/// The kernel's CUDA text on the emulated device. `many`: by a table of one call.
+/// One for all cases: a GPU takes its time to begin.
+inline plait::cuda::Device& device_of_cases() {
+  static const std::shared_ptr<plait::cuda::Device> device = plait::test::device_under_test();
+  return *device;
+}
+
+/// The kernel's CUDA text on the device under test. `many`: by a table of one call.
 inline int run_in_cuda(const Kernel& k, const DimBindings& bindings, std::vector<Bytes>& buffers,
                        bool fixed, bool many) {
   const Printed printed = print_kernel(k, fixed);
-  const auto device = plait::cuda::make_emulated_device();
+  plait::cuda::Device* const device = &device_of_cases();
+  std::vector<char*> rooms;
   const auto module = device->compile({unit_header() + printed.text}).modules[0];
   plait::cuda::Launch launch;
   launch.threads = printed.threads;
   launch.block_bytes = printed.block_bytes;
   const auto room = [&](std::int64_t bytes, const std::string& what) {
     char* data = device->allocate(bytes, what);
+    rooms.push_back(data);
     launch.words.push_back(reinterpret_cast<plait::cuda::Word>(data));
     return data;
   };
@@ -212,6 +220,7 @@ inline int run_in_cuda(const Kernel& k, const DimBindings& bindings, std::vector
   }
   int bad = 0;
   device->read(&bad, flags, 4);
+  for (char* data : rooms) device->release(data);
   return bad;
 }
 

@@ -1,4 +1,4 @@
-// Loop kernels as CUDA text, run on the emulated device: every schedule, odd sizes, all dtypes.
+// Loop kernels as CUDA text, run on a device: every schedule, odd sizes, all dtypes.
 #include "tests/codegen/cuda_case.h"
 
 namespace plait::codegen::cuda {
@@ -194,7 +194,7 @@ TEST(CudaPrint, AnElementIsWhatTheKernelOfATileMakes) {
       str("extern \"C\" __global__ void each(const pl_words<4> w) {\n  int bad = 0;\n",
           "  const int i = threadIdx.x;\n  if (i < 30) ", element.name,
           "(w.v, i / 15, i / 5 % 3, i % 5, ((const float*)w.v[0])[i], bad);\n}\n");
-  const auto device = plait::cuda::make_emulated_device();
+  plait::cuda::Device* const device = &device_of_cases();
   const auto module =
       device->compile({unit_header() + whole.text + element.text + call}).modules[0];
   std::mt19937 random(3);
