@@ -71,6 +71,7 @@ class Bench {
     }
     start_ = Clock::now();
     double seconds = 0;
+    loaded_.refresh();
     if (loaded_.executor.run_row(row_, seconds)) {
       by_device_clock();
     } else if (last_ < kShort) {
