@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,10 +43,10 @@ struct ProductCall {
     loop::Contraction contraction;
     Function epilogue{};  // no name: the product is the result
     Dim epilogue_rows = 0;
-    std::vector<int> buffers{};
-    LoopCall generated{};   // with a name: runs as this loop kernel instead of the engine
-    std::string variant{};  // of the engine, in the backend's own words
-    bool turned = false;    // the epilogue's rows are n and its inner index is m
+    std::vector<int> buffers{};  // of the epilogue; -1: the product, where it is apart
+    LoopCall generated{};        // with a name: runs as this loop kernel instead of the engine
+    std::string variant{};       // of the engine, in the backend's own words
+    bool turned = false;         // the epilogue's rows are n and its inner index is m
   };
   int a = -1, b = -1, c = -1;  // buffers; c is -1 with an epilogue
   bool b_constant = false;     // not changed by the program: packed once
@@ -73,7 +74,10 @@ struct Choice {
   std::int64_t persistent_bytes = 0;  // packed weights, for as long as the program lives
   bool generated = false;             // as loops
   bool fused = false;                 // does what the epilogue does: none is printed
-  bool turned = false;                // an epilogue had better run along m: see Part::turned
+  /// The product is left in the workspace as this dtype, placed as the result would be; the
+  /// epilogue is a kernel of its own that reads it there.
+  std::optional<DType> apart{};
+  bool turned = false;  // an epilogue had better run along m: see Part::turned
 };
 
 /// Printed code of one kernel, with the call that runs it.
@@ -130,9 +134,11 @@ class Target {
 
 /// Where a program's buffers are.
 struct Memory {
-  std::vector<char*> buffers;  // by number
-  char* shared = nullptr;      // workspace of the step that runs
-  char* threads = nullptr;     // workspace of thread 0; thread i has it i * thread_bytes further
+  std::vector<char*> buffers;       // by number
+  std::vector<std::int64_t> bytes;  // of each
+  char* shared = nullptr;           // workspace of the step that runs
+  std::int64_t shared_bytes = 0;
+  char* threads = nullptr;  // workspace of thread 0; thread i has it i * thread_bytes further
   std::int64_t thread_bytes = 0;
   char* persistent = nullptr;  // packed weights, one after the other
 };

@@ -181,8 +181,11 @@ class Drafting {
         choice = target_.choose(p.generated, largest_);
         choice.why = draft_.whole ? "the whole program is one function" : why;
       } else if (low) {
-        p.buffers = as_ints(low->values);
-        if (!choice.fused) add_epilogue(low->kernel, p);
+        Lowered apart;
+        if (choice.apart) apart = lower_apart(s_, g, part, *choice.apart);
+        const Lowered& taken = choice.apart ? apart : *low;
+        p.buffers = as_ints(taken.values);
+        if (!choice.fused) add_epilogue(taken.kernel, p);
       }
       if (!choice.variant.empty()) p.variant = choice.variant;
       shared += choice.shared_bytes;  // the parts run together

@@ -94,6 +94,30 @@ class Lowering {
     return finish();
   }
 
+  Lowered apart(const ContractPart& part, DType dtype) {
+    k_.epilogue = true;
+    k_.buffers.push_back({dtype, false});
+    values_.push_back(ir::kNone);
+    const loop::Contraction& c = part.contraction;
+    std::vector<std::pair<Dim, loop::KernelIndex>> indices;  // how far each moves in the result
+    const auto add = [&](const auto& axes, const std::vector<loop::KernelIndex>& names) {
+      for (std::size_t i = 0; i < axes.size(); ++i) indices.push_back({axes[i].c, names[i]});
+    };
+    add(c.batch, part.batch);
+    add(c.m, part.m);
+    add(c.n, part.n);
+    std::stable_sort(indices.begin(), indices.end(),
+                     [](const auto& x, const auto& y) { return x.first.hi() > y.first.hi(); });
+    Dim offset = c.c0;
+    for (const auto& [step, index] : indices) offset = offset + step * loop_symbol(index);
+    product_ = loop::KernelLoad{0, offset};
+    for (const auto& [step, index] : indices) k_.rows.push_back(index);
+    k_.inner = {k_.rows.back()};
+    k_.rows.pop_back();
+    at_ = part.at;
+    return finish();
+  }
+
  private:
   const NodeFacts& facts(ir::NodeId n) const { return s_.facts[at(n)]; }
   ir::ValueId result(ir::NodeId n) const { return s_.graph.node(n).outputs[0]; }
@@ -115,6 +139,7 @@ class Lowering {
     }
     for (const auto& [n, stage] : stage_) k_.stages = std::max(k_.stages, stage + 1);
     sort_lets();
+    if (product_) k_.epilogue = false;
     collapse(k_);
     return {std::move(k_), std::move(values_)};
   }
@@ -382,7 +407,8 @@ class Lowering {
     DimBindings by = bindings_for(f.nest, outputs);
     if (f.kind == Kind::kContract) {  // behind a contraction: the tile has the sum
       KernelOperand tile;
-      tile.kind = KernelOperand::kTile;
+      tile.kind = product_ ? KernelOperand::kLoad : KernelOperand::kTile;
+      if (product_) tile.load = *product_;
       add_operands_of(n, f.nest.finish, by, stage, guards, let);
       const int first = static_cast<int>(let.operands.size());
       let.operands.push_back(tile);
@@ -493,6 +519,7 @@ class Lowering {
   const Group& group_;
   int id_;
   Kernel k_;
+  std::optional<loop::KernelLoad> product_;  // where a kernel apart reads it
   std::vector<ir::ValueId> values_;
   std::vector<Dim> at_;  // per position of the space
   std::vector<int> places_of_anchor_;
@@ -513,6 +540,10 @@ Lowered lower_loops(const Sight& sight, const Group& group) {
 Lowered lower_epilogue(const Sight& sight, const Group& group, const ContractPart& part,
                        bool turned) {
   return Lowering(sight, group).epilogue(part, turned);
+}
+
+Lowered lower_apart(const Sight& sight, const Group& group, const ContractPart& part, DType dtype) {
+  return Lowering(sight, group).apart(part, dtype);
 }
 
 bool is_bare(const Sight& sight, const Group& group) {

@@ -44,6 +44,9 @@ Contracted contraction_of(const Sight& sight, const Group& group);
 /// What follows the products of one part. `turned`: its rows are n and its inner index is m.
 Lowered lower_epilogue(const Sight& sight, const Group& group, const ContractPart& part,
                        bool turned);
+/// The same as a kernel of its own, which reads the product where the contraction's result would
+/// lie, as `dtype`: its first buffer, whose value is kNone.
+Lowered lower_apart(const Sight& sight, const Group& group, const ContractPart& part, DType dtype);
 /// Whether a contraction's group computes nothing but the product.
 bool is_bare(const Sight& sight, const Group& group);
 

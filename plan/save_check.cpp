@@ -111,8 +111,8 @@ class Checker {
       }
       buffer_number(c.a, where);
       buffer_number(c.b, where);
-      if (part.epilogue.name.empty()) buffer_number(c.c, where);
-      for (int b : part.buffers) buffer_number(b, where);
+      if (part.buffers.empty()) buffer_number(c.c, where);
+      for (int b : part.buffers) buffer_number(b, where, -1);
     }
     for (int b : {c.a, c.b, c.c}) buffer_number(b, where, -1);
   }

@@ -73,7 +73,9 @@ void Executor::set_sizes(const DimBindings& sizes) {
   Memory memory;
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
     memory.buffers.push_back(space_of(static_cast<int>(b)).data() + offset_of(static_cast<int>(b)));
+    memory.bytes.push_back(program_.buffers[b].bytes);
   }
+  memory.shared_bytes = program_.shared_bytes;
   memory.shared = scratch_->data();
   memory.threads = scratch_->data() + program_.shared_bytes;
   memory.thread_bytes = program_.thread_bytes;

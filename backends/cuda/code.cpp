@@ -7,6 +7,7 @@
 #include "backends/cuda/fused.h"
 #include "backends/cuda/hand/hand.h"
 #include "backends/cuda/library/library.h"
+#include "backends/cuda/whole.h"
 #include "base/text.h"
 #include "codegen/cuda/print.h"
 
@@ -53,7 +54,7 @@ class CudaCode : public Code {
     reserve_tables();
     acts_.clear();
     for (std::size_t s = 0; s < steps_.size(); ++s) acts_.push_back(bind_step(s, sizes));
-    if (whole_) whole_launch_ = bind_whole(sizes);
+    if (whole_) bind_whole(sizes);
   }
 
   void constants_changed() override {}
@@ -137,7 +138,7 @@ class CudaCode : public Code {
       unit_of_[texts[i].substr(begin, texts[i].find('\n') - begin)] = i % count;
     }
     whole_ = whole && count > 0;
-    if (whole_) units[0] += whole_text();
+    if (whole_) units[0] = codegen::cuda::unit_header() + whole_text(steps_, texts);
     std::map<std::string, std::size_t> hands;
     for (const std::vector<Call>& calls : steps_) {
       for (const Call& call : calls) {
@@ -180,10 +181,6 @@ class CudaCode : public Code {
       tables_bytes_ = bytes;
     }
     device_->zero(tables_, rounded(static_cast<std::int64_t>(4 * flags_.size())));
-  }
-
-  static std::size_t word_count(const LoopCall& call) {
-    return call.buffers.size() + call.column_sizes.size() + 1 + call.function.parameters.size();
   }
 
   char* flag_of(std::size_t step) const { return tables_ + 4 * step; }
@@ -276,40 +273,39 @@ class CudaCode : public Code {
 
   Act bind_library(const ProductCall& call, const ProductCall::Part& p, std::size_t step,
                    const DimBindings& sizes, std::int64_t& shared) {
-    const bool follows = !p.epilogue.name.empty();
     const loop::BoundContraction bound = loop::bind(p.contraction, sizes);
     const LibraryVariant variant = library_variant(p.variant);
     const std::optional<Fused>& fused = variant.fused;
+    const DType result = variant.apart.value_or(bound.dtype);
     Act act;
     std::string why;
     // The same algorithm as was planned with; sizes that are not the largest may want another.
     for (const std::string& id : {variant.id, std::string()}) {
-      act.library.call = libraries_->make(bound, follows, epilogue_of(fused), id, why);
+      act.library.call = libraries_->make(bound, result, epilogue_of(fused), id, true, why);
       if (act.library.call) break;
     }
     check(act.library.call != nullptr, "a library took a contraction and now does not: ", why);
     LibraryOperands& o = act.library.operands;
     o.a = pointer(call.a);
     o.b = pointer(call.b);
-    char* const tile = memory_.shared + shared;
-    o.c = fused ? pointer(p.buffers[at(fused->result)]) : follows ? tile : pointer(call.c);
+    char* const apart = memory_.shared + shared;
+    o.c = fused ? pointer(p.buffers[at(fused->result)]) : variant.apart ? apart : pointer(call.c);
     if (fused && fused->bias >= 0) o.bias = pointer(p.buffers[at(fused->bias)]);
     if (fused && fused->residual >= 0) o.residual = pointer(p.buffers[at(fused->residual)]);
-    shared += tile_bytes(bound, follows);
+    if (variant.apart) shared += result_bytes(bound, result);
     o.workspace = memory_.shared + shared;
     shared += rounded(act.library.call->workspace_bytes());
-    if (follows) act.launches.push_back(bind_epilogue(p, tile, step, sizes));
+    if (variant.apart) act.launches.push_back(bind_epilogue(p, apart, step, sizes));
     return act;
   }
 
-  Launch bind_epilogue(const ProductCall::Part& p, char* tile, std::size_t step,
+  Launch bind_epilogue(const ProductCall::Part& p, char* product, std::size_t step,
                        const DimBindings& sizes) {
     Launch launch;
     launch.function = function(p.epilogue.name);
     launch.blocks = evaluate(p.epilogue_rows, sizes);
     launch.threads = codegen::cuda::kThreads;
-    for (int b : p.buffers) launch.words.push_back(word_of(pointer(b)));
-    launch.words.push_back(word_of(tile));
+    for (int b : p.buffers) launch.words.push_back(word_of(b < 0 ? product : pointer(b)));
     launch.words.push_back(word_of(flag_of(step)));
     for (const Dim& d : p.epilogue.parameters) {
       launch.words.push_back(static_cast<Word>(evaluate(d, sizes)));
@@ -353,56 +349,16 @@ class CudaCode : public Code {
     return static_cast<Word>(w.value);
   }
 
-  // --- a program that is one kernel ----------------------------------------------------------
-
-  /// Calls f(call) for every generated call of a step.
-  template <class F>
-  static void each_generated(const std::vector<Call>& calls, F f) {
-    for (const Call& call : calls) {
-      if (const auto* loop = std::get_if<LoopCall>(&call)) {
-        f(*loop);
-      } else {
-        for (const ProductCall::Part& part : std::get<ProductCall>(call).parts) f(part.generated);
-      }
-    }
-  }
-
-  /// The bodies of all calls by one block, a barrier behind each.
-  std::string whole_text() const {
-    std::string text;
-    std::size_t word = 0;
-    const auto add = [&](const std::string& body, std::int64_t blocks) {
-      text += str("  for (int64_t b = 0; b < ", blocks, "; ++b) { ", body, "(w.v + ", word,
-                  ", b); __syncthreads(); }\n");
-    };
-    for (const std::vector<Call>& calls : steps_) {
-      each_generated(calls, [&](const LoopCall& call) {
-        add(call.function.name + "_body", call.rows.value());
-        if (!call.finish_rows.is(0)) {
-          add(call.function.name + "_finish_body", call.finish_rows.value());
-        }
-        word += word_count(call);
-      });
-    }
-    return str("extern \"C\" __global__ void __launch_bounds__(", codegen::cuda::kThreads,
-               ") plait_whole(const pl_words<", word + 1, "> w) {\n",
-               "  for (pl_word run = 0; run < w.v[", word, "]; ++run) {\n", text, "  }\n}\n");
-  }
-
-  Launch bind_whole(const DimBindings& sizes) {
-    Launch launch;
-    launch.function = modules_[0]->function("plait_whole");
-    launch.threads = codegen::cuda::kThreads;
+  void bind_whole(const DimBindings& sizes) {
+    std::vector<Launch> calls;
     for (std::size_t step = 0; step < steps_.size(); ++step) {
       std::int64_t shared = 0;
       each_generated(steps_[step], [&](const LoopCall& call) {
-        const std::vector<Word> words = bind_loop(call, step, sizes, shared)[0].words;
-        launch.words.insert(launch.words.end(), words.begin(), words.end());
-        launch.block_bytes = std::max(launch.block_bytes, call.block_bytes);
+        calls.push_back(bind_loop(call, step, sizes, shared)[0]);
       });
     }
-    launch.words.push_back(1);
-    return launch;
+    whole_launch_ = whole_launch(steps_, calls, memory_, device_->most_block_bytes());
+    whole_launch_.function = modules_[0]->function("plait_whole");
   }
 
   // --- running -------------------------------------------------------------------------------
@@ -422,7 +378,7 @@ class CudaCode : public Code {
   /// `runs` runs as one launch or replay; the first ever is neither.
   const char* run_recorded(int runs) {
     if (whole_) {
-      whole_launch_.words.back() = static_cast<Word>(runs);
+      whole_launch_.words[0] = static_cast<Word>(runs);
       device_->launch(whole_launch_);
       return nullptr;
     }
@@ -468,20 +424,19 @@ class CudaCode : public Code {
   std::int64_t tables_bytes_ = 0, first_table_ = 0;
   std::vector<int> flags_;  // error bits by step, read back
   std::vector<std::vector<Act>> acts_;
-  Launch whole_launch_;  // its last word: how many runs
+  Launch whole_launch_;  // its first word: how many runs
   std::unique_ptr<Recording> recording_;
   int recorded_runs_ = 0;
 };
 
 }  // namespace
 
-std::int64_t tile_bytes(const loop::BoundContraction& c, bool has_epilogue) {
-  if (!has_epilogue) return 0;
-  std::int64_t elements = 1;
+std::int64_t result_bytes(const loop::BoundContraction& c, DType dtype) {
+  std::int64_t last = c.c0;
   for (const auto* axes : {&c.batch, &c.m, &c.n}) {
-    for (const auto& x : *axes) elements *= x.extent;
+    for (const auto& x : *axes) last += std::max<std::int64_t>(0, (x.extent - 1) * x.c);
   }
-  return rounded(4 * elements);
+  return rounded((last + 1) * static_cast<std::int64_t>(size_of(dtype)));
 }
 
 std::unique_ptr<Code> load_code(std::shared_ptr<Device> device,

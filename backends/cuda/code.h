@@ -25,8 +25,13 @@ inline int finish_bytes(const LoopCall& call) {
   return call.block_bytes <= kLoopsMost ? call.block_bytes : 0;
 }
 
-/// Of the f32 result that an epilogue of its own reads; 0 without one.
-std::int64_t tile_bytes(const loop::BoundContraction& contraction, bool has_epilogue);
+/// Bytes from a contraction's first buffer address to the end of its result.
+std::int64_t result_bytes(const loop::BoundContraction& contraction, DType dtype);
+
+/// Words of a generated call: buffers, scratch areas, the error bits, sizes.
+inline std::size_t word_count(const LoopCall& call) {
+  return call.buffers.size() + call.column_sizes.size() + 1 + call.function.parameters.size();
+}
 
 std::unique_ptr<Code> load_code(std::shared_ptr<Device> device,
                                 std::shared_ptr<const Libraries> libraries,

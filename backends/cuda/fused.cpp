@@ -125,12 +125,23 @@ std::optional<Fused> find_fused(const loop::Contraction& c, const loop::Kernel& 
   return Matching(c, epilogue).run();
 }
 
+bool rounds_first(const loop::Contraction& c, const loop::Kernel& epilogue) {
+  for (const Let& let : epilogue.lets) {
+    for (const KernelOperand& o : let.operands) {
+      if (o.kind != KernelOperand::kTile) continue;
+      if (let.dtype != c.dtype || loop::flatten(let.body).steps.size() != 1) return false;
+    }
+  }
+  return true;
+}
+
 LibraryEpilogue epilogue_of(const std::optional<Fused>& f) {
   if (!f) return {};
   return {f->bias >= 0, f->residual >= 0, f->relu};
 }
 
 std::string to_text(const LibraryVariant& v) {
+  if (v.apart) return str(v.id, " apart ", name_of(*v.apart));
   if (!v.fused) return v.id;
   const Fused& f = *v.fused;
   return str(v.id, " bias ", f.bias, " residual ", f.residual, " relu ", f.relu ? 1 : 0, " result ",
@@ -139,9 +150,10 @@ std::string to_text(const LibraryVariant& v) {
 
 LibraryVariant library_variant(const std::string& text) {
   const std::vector<std::string> words = split(text, ' ');
-  if (words.size() != 9) return {text, std::nullopt};
   const auto number = [&](std::size_t i) { return std::atoi(words[i].c_str()); };
-  return {words[0], Fused{number(2), number(4), number(6) != 0, number(8)}};
+  if (words.size() == 3) return {words[0], std::nullopt, dtype_named(words[2])};
+  if (words.size() == 9) return {words[0], Fused{number(2), number(4), number(6) != 0, number(8)}};
+  return {text};
 }
 
 }  // namespace plait::cuda

@@ -23,12 +23,17 @@ struct Fused {
 /// Nothing when the epilogue does anything else.
 std::optional<Fused> find_fused(const loop::Contraction& contraction, const loop::Kernel& epilogue);
 
+/// Whether an epilogue begins with the product rounded to its dtype: it then may be read from a
+/// buffer of that dtype.
+bool rounds_first(const loop::Contraction& contraction, const loop::Kernel& epilogue);
+
 LibraryEpilogue epilogue_of(const std::optional<Fused>& fused);
 
 /// A variant of a step that a library runs: the call's id, and what it does behind the product.
 struct LibraryVariant {
   std::string id;
-  std::optional<Fused> fused;
+  std::optional<Fused> fused{};
+  std::optional<DType> apart{};  // of the product that a kernel behind the call reads
 };
 std::string to_text(const LibraryVariant& variant);
 LibraryVariant library_variant(const std::string& text);

@@ -22,14 +22,14 @@ class DriverLibraries : public Libraries {
     };
     return str(named("cublasLt", found.cublaslt), ", ", named("cudnn", found.cudnn));
   }
-  std::unique_ptr<LibraryCall> make(const loop::BoundContraction& contraction, bool dense,
+  std::unique_ptr<LibraryCall> make(const loop::BoundContraction& contraction, DType result,
                                     const LibraryEpilogue& epilogue, const std::string& variant,
-                                    std::string& why) const override {
+                                    bool slow, std::string& why) const override {
     device_->stream();  // makes its context current
     LibraryOptions options = options_;
     options.variant = variant;
-    return make_library_call(contraction, dense ? DType::f32 : contraction.dtype, dense, options,
-                             epilogue, why);
+    options.compile_engines = slow;
+    return make_library_call(contraction, result, false, options, epilogue, why);
   }
 
  private:
@@ -73,5 +73,9 @@ plait::Target* plait_cuda_make_target(const plait::cuda::CudaOptions& options) {
 
 void plait_cuda_findings(bool measure, std::vector<plait::Finding>& out) {
   plait::cuda::add_findings(measure, out);
+}
+
+void plait_cuda_share_device(std::shared_ptr<plait::cuda::Device>& out) {
+  out = plait::cuda::shared_device();
 }
 }

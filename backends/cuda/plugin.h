@@ -2,6 +2,7 @@
 // exceptions cross freely, and plugin_interface() tells when they are not.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,4 +32,7 @@ plait::Target* plait_cuda_make_target(const plait::cuda::CudaOptions& options);
 
 /// Appends what is there and what is not; raises nothing for that.
 void plait_cuda_findings(bool measure, std::vector<plait::Finding>& out);
+
+/// The device of all targets, for tests of kernels. Raises what make_driver_device raises.
+void plait_cuda_share_device(std::shared_ptr<plait::cuda::Device>& out);
 }

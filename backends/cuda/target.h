@@ -15,11 +15,12 @@ class Libraries {
  public:
   virtual ~Libraries() = default;
   virtual std::string identity() const = 0;
-  /// Null with `why`. `dense`: the result is f32 [batch, m, n], row-major. `variant` is the id of
-  /// an earlier call, or empty.
-  virtual std::unique_ptr<LibraryCall> make(const loop::BoundContraction& contraction, bool dense,
+  /// Null with `why`. `variant` is the id of an earlier call, or empty. `slow`: calls that take the
+  /// library up to a second to make are welcome.
+  virtual std::unique_ptr<LibraryCall> make(const loop::BoundContraction& contraction, DType result,
                                             const LibraryEpilogue& epilogue,
-                                            const std::string& variant, std::string& why) const = 0;
+                                            const std::string& variant, bool slow,
+                                            std::string& why) const = 0;
 };
 
 struct CudaOptions {

@@ -47,7 +47,7 @@ Trial::Trial(Device& device, const loop::BoundContraction& c, const loop::Kernel
   const auto width = static_cast<std::int64_t>(size_of(c.dtype));
   a_ = take(width * span(c, &Axis::a, c.a0), true);
   b_ = take(width * span(c, &Axis::b, c.b0), true);
-  c_ = take(epilogue ? tile_bytes(c, true) : width * span(c, &Axis::c, c.c0), false);
+  c_ = take(std::max<std::int64_t>(4, width) * span(c, &Axis::c, c.c0), false);
   flag_ = take(256, false);
   device_.zero(flag_, 256);
   if (!epilogue) return;
@@ -116,7 +116,7 @@ Launch Trial::launch_of(const PrintedLoop& printed, const std::vector<char*>& bu
   return launch;
 }
 
-double Trial::time(LibraryCall& call, const std::optional<Fused>& fused, const PrintedLoop* after) {
+double Trial::time(LibraryCall& call, const std::optional<Fused>& fused) {
   LibraryOperands o;
   o.a = a_;
   o.b = b_;
@@ -125,18 +125,8 @@ double Trial::time(LibraryCall& call, const std::optional<Fused>& fused, const P
   if (fused && fused->residual >= 0) o.residual = buffers_[at(fused->residual)];
   o.workspace = take(std::max(call.tune_bytes(), call.workspace_bytes()), false);
   call.tune(device_.stream(), o);
-  Launch launch;
-  std::vector<std::shared_ptr<Module>> modules;
-  if (after) {
-    modules = device_.compile({codegen::cuda::unit_header() + after->text}).modules;
-    std::vector<char*> buffers = buffers_;
-    buffers.push_back(c_);
-    launch = launch_of(*after, buffers);
-    launch.function = modules[0]->function(after->call.function.name);
-  }
   return median_seconds([&] {
     if (const char* error = call.run(device_.stream(), o)) throw RunError(error);
-    if (after) device_.launch(launch);
   });
 }
 

@@ -23,9 +23,8 @@ class Trial {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  /// Seconds of a library's call, once it chose its fastest algorithm; `after` is the kernel of the
-  /// epilogue where the call does not do it.
-  double time(LibraryCall& call, const std::optional<Fused>& fused, const PrintedLoop* after);
+  /// Seconds of a library's call, once it chose its fastest algorithm.
+  double time(LibraryCall& call, const std::optional<Fused>& fused);
   /// Seconds of a kernel that does it all.
   double time(const PrintedLoop& generated);
 

@@ -232,7 +232,7 @@ void Body::column_step(Lines& out, int i, const std::string& term) {
   const Let& let = k_.lets[at(i)];
   std::string place = str("r", i);
   if (let.level == Level::kInner) {
-    place = s_.accumulators > 0 ? str("c", i, "[c_][", lane(), "]")
+    place = s_.accumulators > 0 ? str("c", i, s_.whole_rows ? "[c_][" : "[0][", lane(), "]")
                                 : str("m", i, "[v_ * ", lanes_, " + ", lane(), "]");
   }
   const std::string next = combined_text(let.reduce, let.compute, place, term);

@@ -29,6 +29,8 @@ std::string combined_text(loop::Reduce reduce, DType compute, const std::string&
 struct Walk {
   int steps = 1;
   std::function<int(Lines&)> open;
+  std::function<void(Lines&)> also{};  // written once per vector, before its lanes
+  bool batched = false;                // loads of all vectors come first in any case
 };
 
 class Body {
@@ -48,6 +50,9 @@ class Body {
   /// Values of the row that are known when a stage begins, and what is stored of them where
   /// `once` holds.
   void row(Lines& out, int stage, const std::string& once);
+  /// Loads of a later stage that nothing stands in the way of, before the first one: they are on
+  /// their way while sums are made.
+  void fetch(Lines& out, const Walk& walk);
   /// Sums of a thread, before the inner points of a stage.
   void declare_sums(Lines& out, int stage);
   /// The inner points of a stage. Stores happen where `live` holds; empty: always.
@@ -89,6 +94,9 @@ class Body {
   void stores(Lines& out, int stage, const std::string& live);
   void row_stores(Lines& out, int stage, const std::string& once);
   int vector_bytes(int stage) const;
+  bool is_early(int stage) const;
+  void batch(Lines& out, int stage, const Walk& walk);
+  void steps(Lines& out, const Walk& walk, const std::function<void()>& inside);
   bool has_inner_stores(int stage) const;
   bool is_vector_store(const loop::KernelStore& s) const;
   std::string lane() const { return lanes_ == 1 ? "0" : "l_"; }
@@ -101,6 +109,7 @@ class Body {
   std::string tile_, type_;
   bool may_fail_ = false;
   bool split_ = false;                     // loads of all vectors come first
+  std::vector<bool> fetched_;              // per stage: its vectors were loaded before the first
   std::vector<std::vector<Read>> reads_;   // per stage
   std::vector<std::vector<int>> read_of_;  // per let and operand; -1: not one of them
 };

@@ -10,8 +10,8 @@ using loop::KernelOperand;
 using loop::Let;
 using loop::Level;
 
-/// Bytes of loads that a thread may hold before it computes.
-constexpr int kSplitBytes = 128;
+/// Bytes of loads that a thread may hold before it computes, and over the stages before.
+constexpr int kSplitBytes = 128, kFetchBytes = 64;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -34,6 +34,7 @@ Body::Read::Reach Body::reach_of(const KernelOperand& o) const {
 
 void Body::find_reads() {
   reads_.resize(at(k_.stages) + 1);
+  fetched_.assign(at(k_.stages) + 1, false);
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& let = k_.lets[i];
     read_of_.emplace_back(let.operands.size(), -1);
@@ -161,32 +162,69 @@ void Body::stores(Lines& out, int stage, const std::string& live) {
   if (!live.empty()) out.close();
 }
 
+/// Whether all vectors of a stage can be loaded before the first stage: what they are, and where,
+/// is known then.
+bool Body::is_early(int stage) const {
+  const auto is_known = [&](const Dim& d) {
+    return std::none_of(k_.lets.begin(), k_.lets.end(), [&](const Let& l) {
+      return !l.index.empty() && l.level != Level::kCall && loop::mentions(d, l.index);
+    });
+  };
+  for (const Read& r : reads_[at(stage)]) {
+    if (r.reach != Read::kVector) continue;
+    const KernelOperand& o = *r.operand;
+    if (k_.buffers[at(o.load.buffer)].written || !is_known(o.load.offset)) return false;
+    for (const loop::Guard& g : o.guards) {
+      if (!is_known(g.index) || !is_known(g.lo) || !is_known(g.hi)) return false;
+    }
+  }
+  return true;
+}
+
+/// The vectors of all steps, or the loop over them where they are not written out.
+void Body::steps(Lines& out, const Walk& walk, const std::function<void()>& inside) {
+  if (walk.steps > 0) {
+    out.add("#pragma unroll");
+    out.open(str("for (int c_ = 0; c_ < ", walk.steps, "; ++c_)"));
+  }
+  int braces = walk.open(out);
+  inside();
+  while (braces-- > 0) out.close();
+  if (walk.steps > 0) out.close();
+}
+
+void Body::batch(Lines& out, int stage, const Walk& walk) {
+  for (std::size_t r = 0; r < reads_[at(stage)].size(); ++r) {
+    const Read& read = reads_[at(stage)][r];
+    if (read.reach != Read::kVector) continue;
+    out.add(str("alignas(16) ", memory_type(k_.buffers[at(read.operand->load.buffer)].dtype), " q",
+                stage, "_", r, "[", walk.steps, "][", lanes_, "];"));
+  }
+  steps(out, walk, [&] { vector_loads(out, stage, true); });
+}
+
+void Body::fetch(Lines& out, const Walk& walk) {
+  int bytes = 0;
+  for (int stage = 1; stage <= k_.stages && walk.steps > 0; ++stage) {
+    const int more = vector_bytes(stage) * walk.steps;
+    if (more == 0 || bytes + more > kFetchBytes || !is_early(stage)) continue;
+    bytes += more;
+    fetched_[at(stage)] = true;
+    batch(out, stage, walk);
+  }
+}
+
 void Body::inner(Lines& out, int stage, const Walk& walk, const std::string& live) {
   if (!has_inner(k_, stage)) return;
   // Stores may touch what a later vector loads, for all the compiler knows: loads come first.
   const int bytes = vector_bytes(stage) * walk.steps;
-  split_ = walk.steps > 1 && has_inner_stores(stage) && bytes > 0 && bytes <= kSplitBytes;
-  const auto loop = [&](const std::function<void()>& inside) {
-    if (walk.steps > 0) {
-      out.add("#pragma unroll");
-      out.open(str("for (int c_ = 0; c_ < ", walk.steps, "; ++c_)"));
-    }
-    int braces = walk.open(out);
-    inside();
-    while (braces-- > 0) out.close();
-    if (walk.steps > 0) out.close();
-  };
-  if (split_) {
-    for (std::size_t r = 0; r < reads_[at(stage)].size(); ++r) {
-      const Read& read = reads_[at(stage)][r];
-      if (read.reach != Read::kVector) continue;
-      out.add(str("alignas(16) ", memory_type(k_.buffers[at(read.operand->load.buffer)].dtype),
-                  " q", stage, "_", r, "[", walk.steps, "][", lanes_, "];"));
-    }
-    loop([&] { vector_loads(out, stage, true); });
-  }
-  loop([&] {
+  const bool early = fetched_[at(stage)];
+  split_ = early || (walk.steps > 1 && (walk.batched || has_inner_stores(stage)) && bytes > 0 &&
+                     bytes <= kSplitBytes);
+  if (split_ && !early) batch(out, stage, walk);
+  steps(out, walk, [&] {
     if (!split_) vector_loads(out, stage, false);
+    if (walk.also) walk.also(out);
     once_loads(out, stage);
     lanes(out, stage);
     stores(out, stage, live);

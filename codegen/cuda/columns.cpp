@@ -125,29 +125,49 @@ void Writer::gather(Lines& out, Body& body) {
   }
 }
 
+/// The rows of a task, in groups of `unit`: the first tasks have one group more than the others.
+void Writer::part(Lines& out, int unit) {
+  const Dim groups = ceildiv(row_count(k_), Dim(unit)), each = floordiv(groups, Dim(s_.tasks));
+  const std::string more = text_of(groups - each * Dim(s_.tasks)), all = text_of(row_count(k_));
+  out.add(str("const ", type_, " begin_ = (task_ * ", text_of(each), " + pl_min_i(task_, ", more,
+              ")) * ", unit, ";"));
+  out.add(str("const ", type_, " end_ = pl_min_i(begin_ + (", text_of(each), " + (int)(task_ < ",
+              more, ")) * ", unit, ", ", all, ");"));
+}
+
 /// Blocks share the columns too: each thread walks down some of them.
 void Writer::cut_columns(Lines& out, Body& body) {
-  const Dim tiles = ceildiv(vectors(), Dim(s_.along));
-  printed_.blocks = max(tiles, Dim(1)) * Dim(s_.tasks);
-  out.add(str("const ", type_, " tiles_ = ", text_of(max(tiles, Dim(1))),
+  const Dim tiles = max(ceildiv(vectors(), Dim(s_.along)), Dim(1));
+  printed_.blocks = tiles * Dim(s_.tasks);
+  out.add(str("const ", type_, " tiles_ = ", text_of(tiles),
               ", task_ = block_ / tiles_, tile_ = block_ % tiles_;"));
   places(out);
   declare_columns(out);
   out.add(str("const ", type_, " v_ = tile_ * ", s_.along, " + tx_;"));
   out.open("if (v_ < vectors_)");
   decode(out, k_.inner, "v_", type_, s_.lanes, n_);
-  const std::string per = text_of(ceildiv(row_count(k_), Dim(s_.tasks))),
-                    all = text_of(row_count(k_));
-  out.add(str("const ", type_, " end_ = pl_min_i((task_ + 1) * ", per, ", ", all, ");"));
-  out.add("#pragma unroll 4");
-  out.open(
-      str("for (", type_, " row_ = task_ * ", per, " + ty_; row_ < end_; row_ += ", s_.rows, ")"));
-  decode(out, k_.rows, "row_", type_, 0, n_);
-  body.row(out, 0, "0");
-  body.row_columns(out, 0, k_.inner.empty() ? "" : "v_ == 0");
-  Walk walk;
-  walk.open = [](Lines&) { return 0; };
-  body.inner(out, 0, walk, "");
+  const int unit = s_.rows * s_.deep;
+  const bool even = row_count(k_).is_const() && is_multiple(row_count(k_), unit);
+  part(out, unit);
+  if (s_.deep == 1) out.add("#pragma unroll 4");
+  out.open(str("for (", type_, " base_ = begin_ + ty_; base_ < end_; base_ += ", unit, ")"));
+  const auto open_row = [&](Lines& lines) {
+    lines.add(str("const ", type_, " row_ = base_", s_.deep > 1 ? str(" + c_ * ", s_.rows) : "",
+                  ";"));
+    if (s_.deep > 1 && !even) lines.open("if (row_ < end_)");
+    decode(lines, k_.rows, "row_", type_, 0, n_);
+    body.row(lines, 0, "0");
+    return s_.deep > 1 && !even ? 1 : 0;
+  };
+  const auto row_columns = [&](Lines& lines) {
+    body.row_columns(lines, 0, k_.inner.empty() ? "" : "v_ == 0");
+  };
+  if (has_inner(k_, 0)) {
+    body.inner(out, 0, {s_.deep, open_row, row_columns, true}, "");
+  } else {
+    open_row(out);
+    row_columns(out);
+  }
   out.close();
   out.close();
 }
@@ -158,11 +178,8 @@ void Writer::whole_rows(Lines& out, Body& body) {
   places(out);
   kept_rooms(out);
   declare_columns(out);
-  const std::string per = text_of(ceildiv(row_count(k_), Dim(s_.tasks))),
-                    all = text_of(row_count(k_));
-  out.add(str("const ", type_, " end_ = pl_min_i((task_ + 1) * ", per, ", ", all, ");"));
-  out.open(
-      str("for (", type_, " base_ = task_ * ", per, "; base_ < end_; base_ += ", s_.rows, ")"));
+  part(out, s_.rows);
+  out.open(str("for (", type_, " base_ = begin_; base_ < end_; base_ += ", s_.rows, ")"));
   out.add("const bool live_ = base_ + ty_ < end_;");
   out.add(str("const ", type_, " row_ = live_ ? base_ + ty_ : end_ - 1;"));
   if (body.may_fail()) out.add("const int before_ = bad_;");
@@ -208,23 +225,30 @@ int Writer::finish_width() const {
   return width;
 }
 
-void Writer::finish_one(Lines& out, Body& body, int i) {
+/// Blocks for each sum that goes down the columns.
+Dim Writer::finish_blocks() const {
+  return has_inner_columns(k_) ? ceildiv(inner_count(k_), Dim(finish_width())) : Dim(1);
+}
+
+void Writer::finish_one(Lines& out, Body& body, int i, int number) {
   const Let& l = k_.lets[at(i)];
   const std::string type = register_type(l.compute);
   const bool inner = is_inner_column(l);
   const int width = inner ? finish_width() : 1, depth = kThreads / width;
-  out.open(inner ? "" : "if (block_ == 0)");
+  const std::string blocks = text_of(finish_blocks());
+  out.open(inner ? str("if (block_ / ", blocks, " == ", number, ")") : "if (block_ == 0)");
   out.add(str("const ", type, "* const parts_ = (const ", type, "*)w[", area_of_[at(i)], "];"));
   out.add(str(type, "* const slots_ = (", type, "*)pl_dynamic;"));
   out.add(str(type, " sum_ = ", identity_text(l.reduce, l.compute), ";"));
   std::string place = "t_";
   if (inner) {
     const std::string size = text_of(inner_count(k_));
-    out.add(str("const ", type_, " j_ = block_ * ", width, " + tid_ % ", width, ";"));
+    out.add(str("const ", type_, " j_ = block_ % ", blocks, " * ", width, " + tid_ % ", width,
+                ";"));
     out.open(str("if (j_ < ", size, ")"));
     place = str("t_ * ", size, " + j_");
   }
-  out.add("#pragma unroll 4");
+  out.add("#pragma unroll 8");
   out.add(str("for (", type_, " t_ = tid_ / ", width, "; t_ < ", s_.tasks, "; t_ += ", depth,
               ") sum_ = ", combined_text(l.reduce, l.compute, "sum_", str("parts_[", place, "]")),
               ";"));
@@ -245,12 +269,14 @@ void Writer::finish_one(Lines& out, Body& body, int i) {
 void Writer::finish(Lines& out) {
   head(out);
   Body body(k_, s_, 1, n_);
+  int number = 0;
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
-    if (k_.lets[i].column) finish_one(out, body, static_cast<int>(i));
+    if (!k_.lets[i].column) continue;
+    finish_one(out, body, static_cast<int>(i), number);
+    number += is_inner_column(k_.lets[i]);
   }
   printed_.block_bytes = std::max(printed_.block_bytes, kThreads * 8);
-  printed_.finish_blocks =
-      has_inner_columns(k_) ? ceildiv(inner_count(k_), Dim(finish_width())) : Dim(1);
+  printed_.finish_blocks = finish_blocks() * Dim(std::max(1, number));
 }
 
 }  // namespace plait::codegen::cuda

@@ -14,13 +14,13 @@ struct pl_target {
 
   /// V neighbouring columns; all of them or none are there.
   template <int V>
-  __device__ __forceinline__ void put(int i, int j, const typename P::ACC* values) {
+  __device__ __forceinline__ void put(int i, int j, const typename P::S* values) {
     const I m = row + i, n = column + j;
     if (m >= rows || n >= columns) return;
     if constexpr (P::SPLITS > 1) {
       pl_move<V>(partial + (int64_t)m * columns + n, values);
     } else if constexpr (V > 1) {
-      P::put_many(w, batch, m, n, values);
+      P::put_many(w, batch, m, n, values, bad);
     } else {
       P::put(w, batch, m, n, values[0], bad);
     }
@@ -65,9 +65,14 @@ __device__ __forceinline__ void pl_fragment(uint32_t* r, const unsigned char* ti
 template <class P, class TA, class TB>
 struct pl_mma_core {
   static constexpr int WM = P::BM / P::WARPS_M, WN = P::BN / P::WARPS_N;
+  typedef typename P::S S;
   static constexpr int MI = WM / 16, NI = WN / 8, SIZE = sizeof(typename P::A::T);
-  static constexpr int LINE = WN + 8;  // of the store's strip, in floats
-  static constexpr int STORE_BYTES = P::WARPS_M * P::WARPS_N * 16 * LINE * 4, LAG = 0;
+  static constexpr bool PACKED = sizeof(S) == 2;  // sums are rounded before they are laid out
+  static constexpr int STRIP = WN < P::STRIP ? WN : P::STRIP;  // columns laid out at once
+  static constexpr int LINE = STRIP + 8;
+  static constexpr int WARPS = P::WARPS_M * P::WARPS_N, GROUP = WARPS * 32;
+  static constexpr int STORE_BYTES = WARPS * 16 * LINE * (int)sizeof(S), LAG = 0;
+  static constexpr bool ASYNC = false;
   static_assert(WM % 16 == 0 && WN % 16 == 0, "warps");
   float sum[MI][NI][4];
 
@@ -75,10 +80,9 @@ struct pl_mma_core {
 #pragma unroll
     for (int i = 0; i < MI * NI * 4; ++i) (&sum[0][0][0])[i] = 0;
   }
-  __device__ __forceinline__ static int row() { return (int)(threadIdx.x / 32) / P::WARPS_N * WM; }
-  __device__ __forceinline__ static int column() {
-    return (int)(threadIdx.x / 32) % P::WARPS_N * WN;
-  }
+  __device__ __forceinline__ static int warp() { return (int)(threadIdx.x % GROUP / 32); }
+  __device__ __forceinline__ static int row() { return warp() / P::WARPS_N * WM; }
+  __device__ __forceinline__ static int column() { return warp() % P::WARPS_N * WN; }
 
   __device__ __forceinline__ void step(const unsigned char* a, const unsigned char* b) {
 #pragma unroll
@@ -104,24 +108,43 @@ struct pl_mma_core {
   __device__ __forceinline__ void finish(pl_target<P>& to, unsigned char* spare) {
     constexpr int V = P::SPLITS > 1 ? P::PARTS : P::PUT;  // neighbours stored at once
     const int lane = threadIdx.x % 32;
-    float* strip = (float*)spare + threadIdx.x / 32 * (16 * LINE);
+    S* strip = (S*)spare + warp() * (16 * LINE);
 #pragma unroll
     for (int i = 0; i < MI; ++i) {
-      __syncwarp();
 #pragma unroll
-      for (int j = 0; j < NI; ++j) {
-        float* at = strip + lane / 4 * LINE + j * 8 + lane % 4 * 2;
-        at[0] = sum[i][j][0];
-        at[1] = sum[i][j][1];
-        at[8 * LINE] = sum[i][j][2];
-        at[8 * LINE + 1] = sum[i][j][3];
-      }
-      __syncwarp();
+      for (int c = 0; c < WN / STRIP; ++c) {
+        __syncwarp();
+        lay_out(strip + lane / 4 * LINE + lane % 4 * 2, &sum[i][c * (STRIP / 8)]);
+        __syncwarp();
 #pragma unroll 4
-      for (int e = lane * V; e < 16 * WN; e += 32 * V) {
-        alignas(16) float values[V];
-        pl_move<V>(values, strip + e / WN * LINE + e % WN);
-        to.template put<V>(row() + i * 16 + e / WN, column() + e % WN, values);
+        for (int e = lane * V; e < 16 * STRIP; e += 32 * V) {
+          alignas(16) S values[V];
+          pl_move<V>(values, strip + e / STRIP * LINE + e % STRIP);
+          to.template put<V>(row() + i * 16 + e / STRIP, column() + c * STRIP + e % STRIP, values);
+        }
+      }
+    }
+  }
+
+  static __device__ __forceinline__ void lay_out(S* at, float (*sums)[4]) {
+    bool odd = false;
+#pragma unroll
+    for (int j = 0; j < STRIP / 8 * 2; ++j) {
+      const float low = sums[j / 2][j % 2 * 2], high = sums[j / 2][j % 2 * 2 + 1];
+      S* const to = at + j / 2 * 8 + j % 2 * 8 * LINE;
+      if constexpr (PACKED) {
+        odd |= low != low || high != high;
+        *(uint32_t*)to = P::pack(low, high);
+      } else {
+        to[0] = low;
+        to[1] = high;
+      }
+    }
+    if constexpr (PACKED) {
+      if (!odd) return;
+#pragma unroll
+      for (int j = 0; j < STRIP / 8 * 4; ++j) {
+        at[j / 4 * 8 + j % 4 / 2 * 8 * LINE + j % 2] = P::packed(sums[j / 4][j % 4]);
       }
     }
   }
@@ -133,7 +156,10 @@ struct pl_mma_core {
 template <class P, class TA, class TB>
 struct pl_wgmma_core : pl_mma_core<P, TA, TB> {
   typedef pl_mma_core<P, TA, TB> Base;
-  static constexpr int SIZE = Base::SIZE, LAG = 1;
+  static constexpr int SIZE = Base::SIZE;
+  /// Where other groups of warps have products as well, this one may wait for its own.
+  static constexpr int LAG = P::SLICES > 1 ? 0 : 1;
+  static constexpr bool ASYNC = true;
   static_assert(P::WARPS_N == 1 && Base::MI == 1 && P::RB == 128, "warps");
 
 #ifdef PL_EMULATED
@@ -157,7 +183,7 @@ struct pl_wgmma_core : pl_mma_core<P, TA, TB> {
   }
 #else
   __device__ __forceinline__ void step(const unsigned char* a, const unsigned char* b) {
-    const int row = threadIdx.x / 128 * 64;
+    const int row = threadIdx.x % Base::GROUP / 128 * 64;
     pl_products_begin();
 #pragma unroll
     for (int k = 0; k < P::RB / SIZE; k += 32 / SIZE) {
@@ -169,8 +195,8 @@ struct pl_wgmma_core : pl_mma_core<P, TA, TB> {
   }
 #endif
   static __device__ __forceinline__ void seen() { pl_copies_seen(); }
-  /// All but the newest tile are summed.
-  static __device__ __forceinline__ void settle() { pl_products_wait<1>(); }
+  /// All but the newest LAG tiles are summed.
+  static __device__ __forceinline__ void settle() { pl_products_wait<LAG>(); }
   static __device__ __forceinline__ void drain() { pl_products_wait<0>(); }
 };
 
@@ -179,8 +205,9 @@ struct pl_wgmma_core : pl_mma_core<P, TA, TB> {
 template <class P>
 struct pl_place {
   typedef typename P::I I;
+  static constexpr int K = P::RB / (int)sizeof(typename P::A::T);
   int64_t batch;
-  I m, n;
+  I m, n, from, steps;  // k in tiles
   int split;
   __device__ __forceinline__ pl_place(const pl_word* w, int64_t block) {
     const I down = (P::rows(w) + P::BM - 1) / P::BM, across = (P::columns(w) + P::BN - 1) / P::BN;
@@ -192,47 +219,89 @@ struct pl_place {
     const I high = down - band * 8 < 8 ? down - band * 8 : 8;
     m = (band * 8 + inside % high) * P::BM;
     n = inside / high * P::BN;
+    const I all = (P::depth(w) + K - 1) / K, each = (all + P::SPLITS - 1) / P::SPLITS;
+    from = split * each;
+    steps = all - from < each ? all - from : each;
+  }
+  static __device__ __forceinline__ int64_t tiles(const pl_word* w) {
+    return P::batches(w) * P::SPLITS * ((P::rows(w) + P::BM - 1) / P::BM) *
+           ((P::columns(w) + P::BN - 1) / P::BN);
+  }
+  __device__ __forceinline__ pl_target<P> target(const pl_word* w) const {
+    pl_target<P> to{w, batch, m, n, P::rows(w), P::columns(w), nullptr, 0};
+    if constexpr (P::SPLITS > 1) {
+      to.partial = (typename P::ACC*)w[P::SCRATCH] +
+                   (split * P::batches(w) + batch) * (int64_t)to.rows * to.columns;
+    }
+    return to;
   }
 };
 
+/// A block has one tile. SLICES groups of its warps share the tile's part of k, each with a pipe of
+/// its own, and add up in the end.
 template <class P>
 struct pl_product {
   typedef typename P::I I;
-  static constexpr int THREADS = P::WARPS_M * P::WARPS_N * 32;
-  typedef pl_loader<P, typename P::A, P::BM, P::RB, THREADS> A;
-  typedef pl_loader<P, typename P::B, P::BN, P::RB, THREADS> B;
+  static constexpr int GROUP = P::WARPS_M * P::WARPS_N * 32, SLICES = P::SLICES;
+  typedef pl_loader<P, typename P::A, P::BM, P::RB, GROUP, SLICES> A;
+  typedef pl_loader<P, typename P::B, P::BN, P::RB, GROUP, SLICES> B;
   typedef typename P::template CORE<P, typename A::Tile, typename B::Tile> Core;
   static constexpr int STAGE = A::Tile::BYTES + B::Tile::BYTES;
   static constexpr int PIPE = P::STAGES * STAGE;
-  static constexpr int NEEDED = PIPE + A::TABLE_BYTES + B::TABLE_BYTES + Core::LAG * 1024;
-  static_assert(NEEDED <= P::BLOCK_BYTES && Core::STORE_BYTES <= P::BLOCK_BYTES, "shared memory");
+  static constexpr int TABLES = A::TABLE_BYTES + B::TABLE_BYTES;
+  static constexpr int NEEDED = SLICES * (PIPE + TABLES) + Core::ASYNC * 1024;
+  static_assert(SLICES == 1 || P::SPLITS == 1, "k is shared once");
+  static_assert(NEEDED <= P::BLOCK_BYTES, "shared memory");
+  static_assert(Core::STORE_BYTES + Core::ASYNC * 1024 <= P::BLOCK_BYTES, "shared memory");
 
   static __device__ __forceinline__ void run(const pl_word* w, int64_t block) {
     unsigned char* shared = pl_dynamic;
-    if constexpr (Core::LAG > 0) shared += -(uint32_t)(uint64_t)shared & 1023;
+    if constexpr (Core::ASYNC) shared += -(uint32_t)(uint64_t)shared & 1023;
+    const int slice = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
     const pl_place<P> at(w, block);
-    const I depth = P::depth(w), all = (depth + A::Tile::K - 1) / A::Tile::K;
-    const I each = (all + P::SPLITS - 1) / P::SPLITS, from = at.split * each;
-    const I steps = all - from < each ? all - from : each;
     A a;
     B b;
-    a.start(w, at.batch, at.m, P::rows(w), from * A::Tile::K, shared + PIPE);
-    b.start(w, at.batch, at.n, P::columns(w), from * A::Tile::K, shared + PIPE + A::TABLE_BYTES);
+    const I from = (at.from + slice) * A::Tile::K;
+    unsigned char* const tables = shared + SLICES * PIPE + slice * TABLES;
+    a.start(w, thread, 1 + slice, at.batch, at.m, P::rows(w), from, tables);
+    b.start(w, thread, 1 + slice, at.batch, at.n, P::columns(w), from, tables + A::TABLE_BYTES);
     Core core;
     core.start();
-    loop(w, shared, a, b, core, steps);
-    pl_target<P> to{w, at.batch, at.m, at.n, P::rows(w), P::columns(w), nullptr, 0};
-    if constexpr (P::SPLITS > 1) {
-      to.partial = (typename P::ACC*)w[P::SCRATCH] +
-                   (at.split * P::batches(w) + at.batch) * (int64_t)to.rows * to.columns;
+    // Every slice has as many tiles; those behind the end of k are zeros.
+    loop(w, shared + slice * PIPE, a, b, core, (at.steps + SLICES - 1) / SLICES, 1 + slice);
+    __syncthreads();
+    if constexpr (SLICES > 1) {
+      gather(core, (float*)shared, slice, thread);
+      if (slice != 0) return;
     }
+    pl_target<P> to = at.target(w);
     core.finish(to, shared);
     pl_report<P>(w, to.bad);
   }
 
+  /// The first slice adds the others', in their order.
+  static __device__ __forceinline__ void gather(Core& core, float* spare, int slice, int thread) {
+    constexpr int COUNT = Core::MI * Core::NI * 4;
+    static_assert((SLICES - 1) * GROUP * COUNT * 4 <= SLICES * PIPE, "shared memory");
+    float* const sums = &core.sum[0][0][0];
+    if (slice > 0) {
+#pragma unroll
+      for (int i = 0; i < COUNT; ++i) spare[((slice - 1) * COUNT + i) * GROUP + thread] = sums[i];
+    }
+    __syncthreads();
+    if (slice == 0) {
+#pragma unroll
+      for (int s = 1; s < SLICES; ++s) {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) sums[i] += spare[((s - 1) * COUNT + i) * GROUP + thread];
+      }
+      pl_meet<GROUP>(1);
+    }
+  }
+
   /// Tile i + AHEAD comes while tile i is summed; with a lag, the one before it still is.
   static __device__ __forceinline__ void loop(const pl_word* w, unsigned char* shared, A& a, B& b,
-                                              Core& core, I steps) {
+                                              Core& core, I steps, int id) {
     constexpr int AHEAD = P::STAGES - 1 - Core::LAG;
     static_assert(AHEAD > 0, "stages");
 #pragma unroll
@@ -248,20 +317,23 @@ struct pl_product {
       unsigned char* const to = shared + next * STAGE;
       const bool more = i + AHEAD < steps;
       pl_copy_wait<AHEAD - 1>();
-      if constexpr (Core::LAG > 0) core.seen();
-      __syncthreads();
-      if constexpr (Core::LAG > 0) core.step(tile, tile + A::Tile::BYTES);
+      if constexpr (Core::ASYNC) core.seen();
+      if constexpr (SLICES > 1) {
+        pl_meet<GROUP>(id);
+      } else {
+        __syncthreads();
+      }
+      if constexpr (Core::ASYNC) core.step(tile, tile + A::Tile::BYTES);
       if (more) fetch(w, to, a, b);
       pl_copy_commit();
-      if constexpr (Core::LAG > 0) core.settle();
-      if constexpr (Core::LAG == 0) core.step(tile, tile + A::Tile::BYTES);
+      if constexpr (Core::ASYNC) core.settle();
+      if constexpr (!Core::ASYNC) core.step(tile, tile + A::Tile::BYTES);
       if (more) place(to, a, b);
       now = now + 1 == P::STAGES ? 0 : now + 1;
       next = next + 1 == P::STAGES ? 0 : next + 1;
     }
     pl_copy_wait<0>();
-    if constexpr (Core::LAG > 0) core.drain();
-    __syncthreads();
+    if constexpr (Core::ASYNC) core.drain();
   }
   static __device__ __forceinline__ void fetch(const pl_word* w, unsigned char* to, A& a, B& b) {
     a.fetch(w, to);
@@ -270,5 +342,107 @@ struct pl_product {
   static __device__ __forceinline__ void place(unsigned char* to, A& a, B& b) {
     a.place(to);
     b.place(to + A::Tile::BYTES);
+  }
+};
+
+/// Blocks that stay: each walks tiles, as many apart as there are blocks. Four warps bring tiles of
+/// the operands, also those of the next tile while this one is stored; the others sum. A stage's
+/// `full` gate opens when it is there, its `free` gate when it is summed.
+template <class P>
+struct pl_standing {
+  typedef typename P::I I;
+  static constexpr int SUMMING = P::WARPS_M * 32, BRINGING = 128;
+  typedef pl_loader<P, typename P::A, P::BM, P::RB, BRINGING, 1, 4> A;
+  typedef pl_loader<P, typename P::B, P::BN, P::RB, BRINGING, 1, 4> B;
+  typedef typename P::template CORE<P, typename A::Tile, typename B::Tile> Core;
+  static constexpr int STAGE = A::Tile::BYTES + B::Tile::BYTES;
+  static constexpr int TABLES = P::STAGES * STAGE;
+  static constexpr int STRIPS = TABLES + A::TABLE_BYTES + B::TABLE_BYTES;
+  static constexpr int GATES = STRIPS + Core::STORE_BYTES;
+  static_assert(GATES + P::STAGES * 16 + 1024 <= P::BLOCK_BYTES, "shared memory");
+  static_assert(P::SLICES == 1 && A::ASYNC && B::ASYNC, "copies");
+
+  static __device__ __forceinline__ void run(const pl_word* w, int64_t block) {
+    unsigned char* shared = pl_dynamic;
+    shared += -(uint32_t)(uint64_t)shared & 1023;
+    pl_gate* const full = (pl_gate*)(shared + GATES);
+    if (threadIdx.x == 0) {
+      for (int s = 0; s < P::STAGES; ++s) {
+        pl_gate_start(full + s, BRINGING);
+        pl_gate_start(full + P::STAGES + s, P::WARPS_M);
+      }
+    }
+    __syncthreads();
+    if (threadIdx.x >= SUMMING) {
+      pl_registers<P::FEW>();
+      bring(w, block, shared, full, full + P::STAGES);
+    } else {
+      pl_registers<P::MANY>();
+      sum(w, block, shared, full, full + P::STAGES);
+    }
+  }
+
+  static __device__ __forceinline__ void bring(const pl_word* w, int64_t block,
+                                               unsigned char* shared, pl_gate* full,
+                                               pl_gate* free) {
+    const int thread = threadIdx.x - SUMMING;
+    const int64_t tiles = pl_place<P>::tiles(w);
+    int stage = 0, round = 0;
+    A a;
+    B b;
+#pragma unroll 1
+    for (int64_t tile = block; tile < tiles; tile += gridDim.x) {
+      const pl_place<P> at(w, tile);
+      const I from = at.from * A::Tile::K;
+      if constexpr (A::TABLE || B::TABLE) pl_meet<BRINGING>(1);  // nobody reads the tables
+      a.start(w, thread, 1, at.batch, at.m, P::rows(w), from, shared + TABLES);
+      b.start(w, thread, 1, at.batch, at.n, P::columns(w), from,
+              shared + TABLES + A::TABLE_BYTES);
+#pragma unroll 1
+      for (I i = 0; i < at.steps; ++i) {
+        pl_gate_wait(free + stage, (round & 1) ^ 1);
+        a.fetch(w, shared + stage * STAGE);
+        b.fetch(w, shared + stage * STAGE + A::Tile::BYTES);
+        pl_gate_arrive_copied(full + stage);
+        if (++stage == P::STAGES) {
+          stage = 0;
+          ++round;
+        }
+      }
+    }
+    pl_copy_wait<0>();
+  }
+
+  static __device__ __forceinline__ void sum(const pl_word* w, int64_t block,
+                                             unsigned char* shared, pl_gate* full, pl_gate* free) {
+    const int64_t tiles = pl_place<P>::tiles(w);
+    const bool speaks = threadIdx.x % 32 == 0;  // for its warp
+    int stage = 0, round = 0, bad = 0;
+#pragma unroll 1
+    for (int64_t tile = block; tile < tiles; tile += gridDim.x) {
+      const pl_place<P> at(w, tile);
+      Core core;
+      core.start();
+      int last = -1;
+#pragma unroll 1
+      for (I i = 0; i < at.steps; ++i) {
+        pl_gate_wait(full + stage, round & 1);
+        core.seen();
+        core.step(shared + stage * STAGE, shared + stage * STAGE + A::Tile::BYTES);
+        core.settle();
+        if (last >= 0 && speaks) pl_gate_arrive(free + last);
+        last = stage;
+        if (++stage == P::STAGES) {
+          stage = 0;
+          ++round;
+        }
+      }
+      core.drain();
+      if (last >= 0 && speaks) pl_gate_arrive(free + last);
+      pl_target<P> to = at.target(w);
+      core.finish(to, shared + STRIPS);
+      bad |= to.bad;
+    }
+    pl_report<P>(w, bad);
   }
 };

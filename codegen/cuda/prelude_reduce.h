@@ -20,6 +20,7 @@ struct pl_fma_core {
   typedef typename P::A::T T;
   static constexpr int TM = P::BM / 16, TN = P::BN / 16, SIZE = sizeof(T);
   static constexpr int STORE_BYTES = 0, LAG = 0;
+  static constexpr bool ASYNC = false;
   static constexpr int E = SIZE >= 4 ? 16 / SIZE : 1;  // elements read at once
   struct alignas(E* SIZE) Piece {
     T v[E];
@@ -153,18 +154,28 @@ __device__ __forceinline__ void pl_product_simple(const pl_word* w, int64_t bloc
 /// Adds the splits of 1024 elements, in their order; 256 threads.
 template <class P>
 __device__ __forceinline__ void pl_product_finish(const pl_word* w, int64_t block) {
+  constexpr int V = P::PUT < P::PARTS ? P::PUT : P::PARTS;  // neighbours
   const int64_t all = P::batches(w) * P::rows(w) * P::columns(w);
   const typename P::ACC* partial = (const typename P::ACC*)w[P::SCRATCH];
   int bad = 0;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int64_t number = block * 1024 + i * 256 + threadIdx.x;
+  for (int i = 0; i < 4 / V; ++i) {
+    const int64_t number = block * 1024 + (i * 256 + threadIdx.x) * V;
     if (number >= all) break;
-    typename P::ACC sum = partial[number];
+    alignas(16) typename P::ACC sums[V], more[V];
+    pl_move<V>(sums, partial + number);
 #pragma unroll
-    for (int s = 1; s < P::SPLITS; ++s) sum = pl_plus(sum, partial[s * all + number]);
+    for (int s = 1; s < P::SPLITS; ++s) {
+      pl_move<V>(more, partial + s * all + number);
+#pragma unroll
+      for (int j = 0; j < V; ++j) sums[j] = pl_plus(sums[j], more[j]);
+    }
     const pl_element<P> e(w, number);
-    P::put(w, e.batch, e.m, e.n, sum, bad);
+    if constexpr (V > 1) {
+      P::put_many(w, e.batch, e.m, e.n, sums, bad);
+    } else {
+      P::put(w, e.batch, e.m, e.n, sums[0], bad);
+    }
   }
   pl_report<P>(w, bad);
 }

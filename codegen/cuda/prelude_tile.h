@@ -27,9 +27,9 @@ struct pl_tile {
   }
 };
 
-/// Brings tiles of X, one after the other along k, by THREADS threads. Accesses of X::V elements;
-/// those of less than 4 bytes go through registers.
-template <class P, class X, int ROWS, int RB, int THREADS>
+/// Brings tiles of X, every EACH-th one along k, by THREADS threads. Accesses of X::V elements; those
+/// of less than 4 bytes go through registers. More than MOST rows of a thread stand in a table.
+template <class P, class X, int ROWS, int RB, int THREADS, int EACH = 1, int MOST = 8>
 struct pl_loader {
   typedef typename P::I I;
   typedef typename P::K K;
@@ -40,25 +40,29 @@ struct pl_loader {
   static constexpr int PASSES = ROWS * Tile::K / V / THREADS;
   static constexpr int STEP = THREADS / SIDE;  // lines between two passes, along k
   static constexpr bool ASYNC = BYTES >= 4;
-  static constexpr bool TABLE = X::ALONG_K && PASSES > 8;  // rows stand in shared memory
-  static constexpr int KEPT = !X::ALONG_K ? 1 : TABLE ? 1 : PASSES;
+  static constexpr bool LINEAR = X::ALONG_K && X::LINEAR;  // rows are equally far apart
+  static constexpr bool TABLE = X::ALONG_K && !LINEAR && PASSES > MOST;  // in shared memory
+  static constexpr int KEPT = !X::ALONG_K || LINEAR || TABLE ? 1 : PASSES;
   static constexpr int TABLE_BYTES = TABLE ? ROWS * (X::GUARDED ? 16 : 8) : 0;
   static_assert(THREADS % SIDE == 0 && PASSES > 0 && ROWS * Tile::K % (V * THREADS) == 0, "tile");
 
   const T* base;
   int64_t* table;
   int line, side;
+  I left;  // rows from this thread's first on
   K k;
   I at[KEPT];
   int h[KEPT], w[KEPT];
   T held[ASYNC ? 1 : PASSES];
 
-  __device__ __forceinline__ void start(const pl_word* p, int64_t batch, I first, I rows, I from,
-                                        unsigned char* spare) {
+  /// `thread` of those that share the work; they meet at `id`.
+  __device__ __forceinline__ void start(const pl_word* p, int thread, int id, int64_t batch,
+                                        I first, I rows, I from, unsigned char* spare) {
     int h0, w0;
     base = X::base(p) + X::origin(p, batch, h0, w0);
-    line = threadIdx.x / SIDE;
-    side = threadIdx.x % SIDE * V;
+    line = thread / SIDE;
+    side = thread % SIDE * V;
+    left = rows - first - line;
     if constexpr (!X::ALONG_K) {
       row_at(p, first + side, rows - V, h0, w0, 0);
       k.start(p, from + line * PASSES);
@@ -66,8 +70,10 @@ struct pl_loader {
     }
     k.start(p, from + side);
     table = (int64_t*)spare;
-    if constexpr (TABLE) {
-      for (int i = threadIdx.x; i < ROWS; i += THREADS) {
+    if constexpr (LINEAR) {
+      X::row(p, first + line, at[0], h[0], w[0]);
+    } else if constexpr (TABLE) {
+      for (int i = thread; i < ROWS; i += THREADS) {
         row_at(p, first + i, rows - 1, h0, w0, 0);
         table[i] = at[0];
         if constexpr (X::GUARDED) {
@@ -75,7 +81,7 @@ struct pl_loader {
           ((int*)(table + ROWS))[2 * i + 1] = w[0];
         }
       }
-      __syncthreads();
+      pl_meet<THREADS>(id);
     } else {
 #pragma unroll
       for (int i = 0; i < PASSES; ++i) row_at(p, first + line + i * STEP, rows - 1, h0, w0, i);
@@ -100,8 +106,10 @@ struct pl_loader {
 
   __device__ __forceinline__ void one(const pl_word* p, unsigned char* to, int i, I row, int row_h,
                                       int row_w) {
-    const bool take = k.inside(p) && is_inside(p, row_h, row_w);
+    bool take = k.inside(p) && is_inside(p, row_h, row_w);
+    if constexpr (LINEAR) take = take && i * STEP < left;
     const T* from = base + (row + X::offset(p, k));
+    if constexpr (LINEAR) from += (int64_t)(i * STEP) * X::step(p);
     const int tile_row = X::ALONG_K ? line + i * STEP : side;
     const int tile_k = X::ALONG_K ? side : line * PASSES + i;
     if constexpr (ASYNC) {
@@ -121,12 +129,12 @@ struct pl_loader {
         one(p, to, i, (I)table[row], X::GUARDED ? coordinates[0] : 0,
             X::GUARDED ? coordinates[1] : 0);
       } else {
-        const int j = X::ALONG_K ? i : 0;
+        const int j = KEPT > 1 ? i : 0;
         one(p, to, i, at[j], h[j], w[j]);
       }
       if constexpr (!X::ALONG_K) k.template move<1>(p);
     }
-    k.template move<X::ALONG_K ? Tile::K : Tile::K - PASSES>(p);
+    k.template move<EACH * Tile::K - (X::ALONG_K ? 0 : PASSES)>(p);
   }
 
   /// What fetch() left in registers.

@@ -82,7 +82,50 @@ bool finishes_by_let(const Let& let) {
   return false;
 }
 
+loop::Expr substituted(const loop::Expr& e, const DimBindings& by) {
+  if (!e) return e;
+  const loop::ExprNode& n = e.node();
+  if (n.op == loop::ScalarOp::kIndex) return loop::Expr::index(n.index.substitute(by));
+  if (n.args.empty()) return e;
+  std::vector<loop::Expr> args;
+  for (const auto& a : n.args) args.push_back(substituted(loop::Expr::of(a), by));
+  return {n.op, args};
+}
+
+bool mentions_index(const loop::Expr& e) {
+  if (!e) return false;
+  const loop::Tape tape = loop::flatten(e);
+  return std::any_of(tape.steps.begin(), tape.steps.end(),
+                     [](const auto& s) { return s.op == loop::ScalarOp::kIndex; });
+}
+
 }  // namespace
+
+Kernel with_plain_names(const Kernel& kernel) {
+  Kernel k = kernel;
+  DimBindings by;
+  for (auto* list : {&k.rows, &k.inner}) {
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      loop::KernelIndex& x = (*list)[i];
+      const std::string old = x.symbol;
+      x.symbol = str(list == &k.rows ? "$r" : "$i", i);
+      if (x.symbol != old) by.insert_or_assign(old, symbol_of(x));
+    }
+  }
+  if (by.empty()) return k;
+  for (Let& let : k.lets) {
+    for (KernelOperand& o : let.operands) {
+      if (o.kind == KernelOperand::kLoad) o.load.offset = o.load.offset.substitute(by);
+      for (loop::Guard& g : o.guards) {
+        g = {g.index.substitute(by), g.lo.substitute(by), g.hi.substitute(by)};
+      }
+    }
+    if (mentions_index(let.body)) let.body = substituted(let.body, by);
+    if (mentions_index(let.finish)) let.finish = substituted(let.finish, by);
+  }
+  for (loop::KernelStore& s : k.stores) s.offset = s.offset.substitute(by);
+  return k;
+}
 
 Kernel without_idle_guards(const Kernel& kernel) {
   Kernel k = kernel;

@@ -9,6 +9,9 @@ namespace plait::codegen::cuda {
 /// Without guards that always hold.
 loop::Kernel without_idle_guards(const loop::Kernel& kernel);
 
+/// Indices named by their place alone: what computes the same is the same text.
+loop::Kernel with_plain_names(const loop::Kernel& kernel);
+
 /// An epilogue whose tile is the f32 buffer behind its others: [batch, m, n], row-major.
 loop::Kernel with_tile_buffer(const loop::Kernel& epilogue);
 

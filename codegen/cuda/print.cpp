@@ -20,7 +20,7 @@ std::string name_of_text(const std::string& stem, const std::string& text) {
 
 /// Kept loads are worth it where registers hold them.
 loop::Kernel prepared(const loop::Kernel& kernel) {
-  const loop::Kernel plain = without_idle_guards(kernel);
+  const loop::Kernel plain = with_plain_names(without_idle_guards(kernel));
   loop::Kernel k = spread(plain.epilogue ? with_tile_buffer(plain) : plain);
   loop::Kernel kept = with_kept_loads(k);
   if (kept_count(kept) == kept_count(k)) return k;
@@ -67,17 +67,26 @@ void Writer::tail(Lines& out, const Body& body) {
   if (printed_.block_bytes > 0) out.add("__syncthreads();");
 }
 
-std::string Writer::function(const std::string& suffix, const std::string& body) const {
+std::string Writer::function(const std::string& suffix, const std::string& body,
+                             bool many) const {
   const std::string name = printed_.name + suffix;
   const std::size_t words =
       k_.buffers.size() + printed_.scratch_sizes.size() + 1 + n_.values().size();
-  return str("__device__ __forceinline__ void ", name, "_body(const pl_word* w, int64_t block) {\n",
-             body, "}\n", "extern \"C\" __global__ void __launch_bounds__(", kThreads, ") ", name,
-             "(const pl_words<", words, "> w) {\n  ", name, "_body(w.v, blockIdx.x);\n}\n",
-             "extern \"C\" __global__ void __launch_bounds__(", kThreads, ") ", name,
-             "_many(const pl_words<3> w) {\n", "  const int64_t which = pl_which(w.v);\n  ", name,
-             "_body((const pl_word*)w.v[0] + which * ", words,
-             ", blockIdx.x - ((const int64_t*)w.v[1])[which]);\n}\n");
+  const bool held = suffix.empty() && s_.per_processor > 0;
+  const std::string begin =
+      str("extern \"C\" __global__ void __launch_bounds__(", kThreads,
+          held ? str(", ", s_.per_processor) : "", ") ", name);
+  std::string text =
+      str("__device__ __forceinline__ void ", name, "_body(const pl_word* w, int64_t block) {\n",
+          body, "}\n", begin, "(const pl_words<", words, "> w) {\n  ", name,
+          "_body(w.v, blockIdx.x);\n}\n");
+  if (many) {
+    text += str(begin, "_many(const pl_words<3> w) {\n",
+                "  const int64_t which = pl_which(w.v);\n  ", name,
+                "_body((const pl_word*)w.v[0] + which * ", words,
+                ", blockIdx.x - ((const int64_t*)w.v[1])[which]);\n}\n");
+  }
+  return text;
 }
 
 Printed Writer::run(const std::string& stem) {
@@ -98,8 +107,9 @@ Printed Writer::run(const std::string& stem) {
   const std::string text = sizes_text() + out.text();
   const std::string finish_text = last.text().empty() ? "" : sizes_text() + last.text();
   printed_.name = name_of_text(stem, text + finish_text);
-  printed_.text = function("", text);
-  if (!finish_text.empty()) printed_.text += function("_finish", finish_text);
+  printed_.many = s_.flat;
+  printed_.text = function("", text, printed_.many);
+  if (!finish_text.empty()) printed_.text += function("_finish", finish_text, false);
   return printed_;
 }
 

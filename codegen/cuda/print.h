@@ -1,11 +1,11 @@
 // Loop kernels as CUDA C++. Every kernel is a device function of a block number, and behind it
-// kernels that launch it: once, many calls in one launch, and the second stage of column
-// reductions. A kernel's parameter is a struct of 64-bit words: the buffers' addresses, those of
+// kernels that launch it: once, many calls in one launch where it is one of flat arrays, and the
+// second stage of column reductions. A kernel's parameter is a struct of 64-bit words: the buffers' addresses, those of
 // its scratch areas, the address of its error bits, then its sizes.
 //   __device__ void NAME_body(const pl_word* w, int64_t block);
 //   extern "C" __global__ void NAME(const pl_words<K> w);             block = blockIdx.x
 //   extern "C" __global__ void NAME_many(const pl_words<3> w);        w: table, firsts, calls
-//   NAME_finish_body, NAME_finish, NAME_finish_many                   where columns are reduced
+//   NAME_finish_body, NAME_finish                                     where columns are reduced
 // In NAME_many, `table` holds K words per call, `firsts` (int64) the first block of each call.
 #pragma once
 
@@ -31,6 +31,7 @@ struct Printed {
   Dim finish_blocks = 0;  // 0: no second stage
   int threads = kThreads;
   int block_bytes = 0;  // of dynamic shared memory
+  bool many = false;    // NAME_many is there
 };
 
 /// What stands before every text.

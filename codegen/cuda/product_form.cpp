@@ -50,6 +50,7 @@ void choose_access(const Form& f, FormOperand& x, const std::vector<Axis>& rows)
   const bool dense_k = (f.k.back().*x.step).is(1);
   const bool dense_rows = !rows.empty() && (rows.back().*x.step).is(1);
   x.along_k = k > r || (k == r && (k > 1 || dense_k || !dense_rows));
+  x.linear = rows.size() <= 1 && !x.guarded;
 }
 
 /// The last axis of k is the one that lets the operands be read widest.
@@ -129,8 +130,8 @@ Form form_of(const loop::Contraction& c, bool stores) {
   f.w0 = c.w0;
   f.height = c.height;
   f.width = c.width;
-  f.a = {0, &Axis::a, c.a0, c.guarded, true, 1};
-  f.b = {1, &Axis::b, c.b0, false, true, 1};
+  f.a = {0, &Axis::a, c.a0, c.guarded, true, false, 1};
+  f.b = {1, &Axis::b, c.b0, false, true, false, 1};
   for (auto* axes : {&f.batch, &f.rows, &f.columns, &f.k}) drop_points(*axes);
   f.swapped =
       !f.rows.empty() && f.rows.back().c.is(1) && (f.columns.empty() || !f.columns.back().c.is(1));

@@ -18,6 +18,7 @@ struct FormOperand {
   Dim origin = 0;
   bool guarded = false;  // the image
   bool along_k = true;   // neighbours in memory are neighbours in k, else in rows (columns)
+  bool linear = false;   // rows (columns) are equally far apart, none is guarded
   int vector = 1;        // elements of one access
 };
 

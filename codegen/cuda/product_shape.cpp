@@ -11,27 +11,35 @@
 namespace plait::codegen::cuda {
 namespace {
 
-constexpr int kMultiprocessors = 132;
 constexpr std::int64_t kFewOperations = 1 << 21;
 constexpr int kMostBlockBytes = 227 * 1024;
 
 struct TileKind {
   Core core;
   int bm, bn, warps_m, warps_n;
-  double speed;  // share of the core's best, with all multiprocessors busy
 };
 constexpr TileKind kTiles[] = {
-    {Core::kWgmma, 128, 256, 8, 1, 1.6}, {Core::kWgmma, 128, 128, 8, 1, 1.5},
-    {Core::kWgmma, 64, 256, 4, 1, 1.3},  {Core::kWgmma, 64, 128, 4, 1, 1.2},
-    {Core::kWgmma, 128, 64, 8, 1, 1.1},  {Core::kWgmma, 64, 64, 4, 1, 0.9},
-    {Core::kWgmma, 64, 32, 4, 1, 0.6},   {Core::kMma, 256, 128, 4, 2, 1.0},
-    {Core::kMma, 128, 256, 2, 4, 1.0},   {Core::kMma, 128, 128, 2, 4, 0.95},
-    {Core::kMma, 128, 64, 4, 1, 0.8},    {Core::kMma, 64, 128, 1, 4, 0.8},
-    {Core::kMma, 64, 64, 2, 2, 0.65},    {Core::kMma, 128, 32, 4, 1, 0.5},
-    {Core::kMma, 64, 32, 2, 2, 0.4},     {Core::kMma, 32, 64, 2, 2, 0.4},
-    {Core::kMma, 32, 32, 2, 2, 0.25},    {Core::kFma, 128, 128, 4, 2, 1.0},
-    {Core::kFma, 64, 64, 4, 2, 0.7},
+    {Core::kStanding, 128, 256, 8, 1}, {Core::kStanding, 128, 128, 8, 1},
+    {Core::kWgmma, 128, 256, 8, 1},    {Core::kWgmma, 128, 128, 8, 1},
+    {Core::kWgmma, 64, 256, 4, 1},     {Core::kWgmma, 64, 128, 4, 1},
+    {Core::kWgmma, 128, 64, 8, 1},     {Core::kWgmma, 64, 64, 4, 1},
+    {Core::kWgmma, 64, 32, 4, 1},      {Core::kMma, 256, 128, 4, 2},
+    {Core::kMma, 128, 256, 2, 4},      {Core::kMma, 128, 128, 2, 4},
+    {Core::kMma, 128, 64, 4, 1},       {Core::kMma, 64, 128, 1, 4},
+    {Core::kMma, 64, 64, 2, 2},        {Core::kMma, 128, 32, 4, 1},
+    {Core::kMma, 64, 32, 2, 2},        {Core::kMma, 32, 64, 2, 2},
+    {Core::kMma, 32, 32, 2, 2},        {Core::kFma, 128, 128, 4, 2},
+    {Core::kFma, 64, 64, 4, 2},
 };
+
+struct CoreName {
+  Core core;
+  const char* name;
+};
+constexpr CoreName kCoreNames[] = {
+    {Core::kFma, "fma"}, {Core::kMma, "mma"}, {Core::kWgmma, "wg"}, {Core::kStanding, "ws"}};
+
+bool is_async(Core core) { return core == Core::kWgmma || core == Core::kStanding; }
 
 Core core_of(DType t, bool tf32) {
   return is_half(t) || (t == DType::f32 && tf32) ? Core::kMma : Core::kFma;
@@ -53,29 +61,75 @@ Decision fits_wgmma(const Form& f, const Shape& s) {
   return Decision::allow();
 }
 
-int table_bytes(const FormOperand& x, int rows, int bk, int threads) {
-  const bool table = x.along_k && rows * bk / x.vector / threads > 8;
+int table_bytes(const FormOperand& x, int rows, const Shape& s) {
+  const int most = s.core == Core::kStanding ? 4 : 8;
+  const bool table = x.along_k && !x.linear && rows * s.bk / x.vector / s.loading() > most;
   return table ? rows * (x.guarded ? 16 : 8) : 0;
 }
 
-bool divides(const FormOperand& x, int rows, int bk, int threads) {
-  const int side = (x.along_k ? bk : rows) / x.vector;
-  return side > 0 && threads % side == 0 && rows * bk % (x.vector * threads) == 0;
+bool divides(const FormOperand& x, int rows, const Shape& s) {
+  const int side = (x.along_k ? s.bk : rows) / x.vector;
+  return side > 0 && s.loading() % side == 0 && rows * s.bk % (x.vector * s.loading()) == 0;
 }
 
-/// How long a tile takes beyond its share of the machine, and how evenly the tiles fill it.
-double cost(const Form& f, const Shape& s, double speed, const DimBindings& largest) {
+/// Bytes of one stage of the pipe.
+int stage_bytes(const Form& f, const Shape& s) {
+  return (s.bm + s.bn) * s.bk * static_cast<int>(size_of(f.dtype));
+}
+
+/// Blocks that a multiprocessor holds at once: by shared memory, threads and registers.
+int held_blocks(const Form& f, const Shape& s) {
+  const int sums = s.bm * s.bn / (s.warps_m * s.warps_n * 32);
+  const int registers = s.core == Core::kStanding ? 65536 / s.threads() / s.residents()
+                        : s.core == Core::kWgmma  ? sums + 46
+                                                  : sums + 96;
+  const int blocks = std::min(
+      {228 * 1024 / (block_bytes(f, s) + 1024), 2048 / s.threads(), 65536 / s.threads() / registers,
+       16});
+  return std::max(1, blocks);
+}
+
+// What the guess is made of: microseconds, of an H200.
+constexpr double kBegin = 3.0;     // a launch, the first tile's way
+constexpr double kLatency = 0.75;  // from asking for a tile to its being there
+constexpr double kBytes = 75e3;    // per microsecond into one multiprocessor
+constexpr double kSplit = 2.5;     // the second kernel
+
+/// Microseconds of a step's products on one multiprocessor.
+double product_us(const Form& f, const Shape& s) {
+  const double products = static_cast<double>(s.bm) * s.bn * s.bk;
+  const bool words = f.dtype == DType::f32;
+  switch (s.core) {
+    case Core::kFma:
+      return products / (f.dtype == DType::f32 ? 0.17e6 : 0.05e6);
+    case Core::kMma:
+      return products / (words ? 0.75e6 : 1.6e6);
+    default:
+      return products / (words ? 1.4e6 : 3.0e6);
+  }
+}
+
+/// Blocks run in waves; in a wave each block's steps take as long as a tile needs to come, or as
+/// all blocks of the multiprocessor need for theirs.
+double cost(const Form& f, const Shape& s, const DimBindings& largest) {
   const auto number = [&](const std::vector<Axis>& axes) {
     return static_cast<double>(std::max<std::int64_t>(1, evaluate(extent_of(axes), largest)));
   };
   const double tiles = number(f.batch) * std::ceil(number(f.rows) / s.bm) *
                        std::ceil(number(f.columns) / s.bn) * s.splits;
-  const double waves = std::ceil(tiles / kMultiprocessors);
+  const double held = std::min<double>(held_blocks(f, s), std::ceil(tiles / kMultiprocessors));
+  const double waves = std::ceil(tiles / (kMultiprocessors * held));
   const double steps = std::ceil(std::ceil(number(f.k) / s.bk) / s.splits);
-  const double per_step = s.bm * s.bn / speed;
-  double total = waves * (steps + 4) * per_step;
+  const int lag = s.core == Core::kWgmma && s.slices == 1 ? 1 : 0;
+  const double wait = kLatency / (s.stages - 1 - lag) / s.slices;
+  const double step =
+      std::max({wait, held * product_us(f, s), held * stage_bytes(f, s) / kBytes});
+  const double store = held * s.bm * s.bn * 3e-5 + (s.slices - 1) * 0.1;
+  const double overlap = s.core == Core::kStanding ? 0.3 : 1;  // of a tile's beginning
+  double total = kBegin + waves * (steps * step + store) + (waves - 1) * overlap;
+  if (s.core == Core::kMma) total *= 1.05;
   if (s.splits > 1) {  // partial sums are written and read
-    total += number(f.batch) * number(f.rows) * number(f.columns) * (s.splits + 1) * 0.03 + 120000;
+    total += number(f.batch) * number(f.rows) * number(f.columns) * (s.splits + 1) * 1e-6 + kSplit;
   }
   return total;
 }
@@ -106,20 +160,27 @@ DimBindings ends_of(const Form& f) {
 
 std::string to_text(const Shape& s) {
   if (s.core == Core::kSimple) return str("simple.l", s.lanes);
-  const char* core = s.core == Core::kMma ? "mma" : s.core == Core::kFma ? "fma" : "wg";
-  return str(s.bm, "x", s.bn, "x", s.bk, ".", core, ".s", s.stages,
-             s.splits > 1 ? str(".k", s.splits) : "");
+  const auto* core = std::find_if(std::begin(kCoreNames), std::end(kCoreNames),
+                                  [&](const CoreName& c) { return c.core == s.core; });
+  return str(s.bm, "x", s.bn, "x", s.bk, ".", core->name, ".s", s.stages,
+             s.slices > 1 ? str(".g", s.slices) : "", s.splits > 1 ? str(".k", s.splits) : "");
 }
 
 std::optional<Shape> shape_from_text(const std::string& text) {
   Shape s;
   if (std::sscanf(text.c_str(), "simple.l%d", &s.lanes) == 1) return s;
-  char core[4] = {};
-  const int read = std::sscanf(text.c_str(), "%dx%dx%d.%3[a-z].s%d.k%d", &s.bm, &s.bn, &s.bk, core,
-                               &s.stages, &s.splits);
-  if (read < 5) return std::nullopt;
-  const std::string name = core;
-  s.core = name == "mma" ? Core::kMma : name == "fma" ? Core::kFma : Core::kWgmma;
+  char name[4] = {};
+  int read = 0;
+  if (std::sscanf(text.c_str(), "%dx%dx%d.%3[a-z].s%d%n", &s.bm, &s.bn, &s.bk, name, &s.stages,
+                  &read) < 5) {
+    return std::nullopt;
+  }
+  const char* rest = text.c_str() + read;
+  if (std::sscanf(rest, ".g%d%n", &s.slices, &read) == 1) rest += read;
+  std::sscanf(rest, ".k%d", &s.splits);
+  for (const CoreName& c : kCoreNames) {
+    if (std::string(c.name) == name) s.core = c.core;
+  }
   for (const TileKind& t : kTiles) {
     if (t.core == s.core && t.bm == s.bm && t.bn == s.bn) {
       s.warps_m = t.warps_m;
@@ -132,45 +193,76 @@ std::optional<Shape> shape_from_text(const std::string& text) {
 
 int block_bytes(const Form& f, const Shape& s) {
   if (s.core == Core::kSimple) return 0;
-  const int size = static_cast<int>(size_of(f.dtype));
-  const int lines = s.stages * (s.bm + s.bn) * s.bk * size;
-  const int tables =
-      table_bytes(f.a, s.bm, s.bk, s.threads()) + table_bytes(f.b, s.bn, s.bk, s.threads());
-  const int strips = s.core == Core::kFma ? 0 : s.warps_m * 16 * (s.bn + 8 * s.warps_n) * 4;
-  return std::max(lines + tables, strips) + (s.core == Core::kWgmma ? 1024 : 0);
+  const int pipe = s.stages * stage_bytes(f, s);
+  const int tables = table_bytes(f.a, s.bm, s) + table_bytes(f.b, s.bn, s);
+  const int strips = s.core == Core::kFma ? 0 : s.warps_m * s.warps_n * 16 * (s.strip() + 8) * 4;
+  if (s.core == Core::kStanding) return pipe + tables + strips + s.stages * 16 + 1024;
+  return std::max(s.slices * (pipe + tables), strips) + (is_async(s.core) ? 1024 : 0);
 }
 
 Decision fits(const Form& f, const Shape& s, bool tf32) {
   if (s.core == Core::kSimple) return Decision::allow();
   const Core core = core_of(f.dtype, tf32);
-  const bool wgmma = s.core == Core::kWgmma && core == Core::kMma;
+  const bool wgmma = is_async(s.core) && core == Core::kMma;
   if (s.core != core && !wgmma) return Decision::forbid("another core has its dtype");
   if (wgmma && !fits_wgmma(f, s)) return fits_wgmma(f, s);
   const int size = static_cast<int>(size_of(f.dtype));
   if (s.bk * size != row_bytes(f)) return Decision::forbid("its rows are not as long");
+  if (s.slices > 1 && (s.splits > 1 || s.core != Core::kWgmma)) {
+    return Decision::forbid("k is shared once");
+  }
+  if (s.slices > 1 && (s.slices - 1) * s.bm * s.bn * 4 > s.slices * s.stages * stage_bytes(f, s)) {
+    return Decision::forbid("the slices' sums do not fit");
+  }
   if (s.core == Core::kFma && size == 8 && s.bm > 64) return Decision::forbid("too many registers");
   if (s.core == Core::kFma && size < 4 && s.bm > 64) return Decision::forbid("it is read slowly");
-  if (!divides(f.a, s.bm, s.bk, s.threads()) || !divides(f.b, s.bn, s.bk, s.threads())) {
+  if (!divides(f.a, s.bm, s) || !divides(f.b, s.bn, s)) {
     return Decision::forbid("its threads do not divide the tile");
   }
-  if (block_bytes(f, s) > kMostBlockBytes) return Decision::forbid("too much shared memory");
+  if (block_bytes(f, s) * s.residents() > kMostBlockBytes - 1024 * (s.residents() - 1)) {
+    return Decision::forbid("too much shared memory");
+  }
   return Decision::allow();
+}
+
+/// Stages worth trying: for one block on a multiprocessor, and for two.
+std::vector<int> stage_counts(const Form& f, Shape s) {
+  if (s.core == Core::kFma || row_bytes(f) < 128) return {s.bm + s.bn <= 128 ? 4 : 2};
+  if (s.core == Core::kStanding) return {s.residents() == 2 ? 3 : 4};
+  const int least = s.core == Core::kWgmma && s.slices == 1 ? 3 : 2;
+  std::vector<int> counts;
+  for (const int blocks : {2, 1}) {
+    const int room = (kMostBlockBytes / blocks - 3072) / (stage_bytes(f, s) * s.slices);
+    const int count = std::min(room, 8);
+    if (count >= least && (counts.empty() || count > counts.back())) counts.push_back(count);
+  }
+  return counts;
+}
+
+/// Every tile with its stages, slices and splits.
+template <class F>
+void each_shape(const Form& f, std::int64_t steps, int bk, F see) {
+  for (const TileKind& t : kTiles) {
+    for (int slices = 1; slices <= 4; slices *= 2) {
+      if (slices > 1 && (t.core != Core::kWgmma || t.warps_m > 4 || steps < 2 * slices)) continue;
+      for (int splits = 1; splits <= 64 && (splits == 1 || splits * 2 <= steps); splits *= 2) {
+        Shape s{t.core, t.bm, t.bn, bk, t.warps_m, t.warps_n, 2, splits, slices, 1};
+        for (const int stages : stage_counts(f, s)) {
+          s.stages = stages;
+          see(s);
+        }
+      }
+    }
+  }
 }
 
 std::vector<Shape> shapes_for(const Form& f, const DimBindings& largest, bool tf32) {
   std::vector<std::pair<double, Shape>> found;
   const int bk = row_bytes(f) / static_cast<int>(size_of(f.dtype));
   const auto steps = (evaluate(extent_of(f.k), largest) + bk - 1) / bk;
-  for (const TileKind& t : kTiles) {
-    for (int splits = 1; splits <= 64 && (splits == 1 || splits * 2 <= steps); splits *= 2) {
-      Shape s{t.core, t.bm, t.bn, bk, t.warps_m, t.warps_n, 3, splits, 1};
-      if (s.core == Core::kFma || row_bytes(f) < 128) s.stages = 2;
-      if (s.core == Core::kMma && s.bm + s.bn <= 128) s.stages = 4;
-      if (s.core == Core::kWgmma) s.stages = s.bm * s.bn == 128 * 128 ? 3 : 4;
-      if (!fits(f, s, tf32)) continue;
-      found.emplace_back(cost(f, s, t.speed, largest), s);
-    }
-  }
+  each_shape(f, steps, bk, [&](const Shape& s) {
+    if (fits(f, s, tf32)) found.emplace_back(cost(f, s, largest), s);
+  });
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Shape> shapes;

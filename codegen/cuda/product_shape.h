@@ -1,5 +1,5 @@
-// How a contraction's kernel is cut: its tile, its core, stages and splits. As text in a program's
-// decisions ("128x128x64.mma.s3.k4", "simple").
+// How a contraction's kernel is cut: its tile, its core, stages, slices and splits. As text in a
+// program's decisions ("128x128x64.mma.s3.k4", "64x32x64.wg.s4.g4", "simple").
 #pragma once
 
 #include <optional>
@@ -9,21 +9,34 @@
 
 namespace plait::codegen::cuda {
 
-enum class Core { kSimple, kFma, kMma, kWgmma };
+/// kStanding: blocks that walk tiles, some of their warps bring what the others multiply.
+enum class Core { kSimple, kFma, kMma, kWgmma, kStanding };
 
 struct Shape {
   Core core = Core::kSimple;
   int bm = 0, bn = 0, bk = 0;  // of the tile, elements
   int warps_m = 0, warps_n = 0;
   int stages = 2;
-  int splits = 1;
-  int lanes = 1;  // threads of an element, without tiles
-  int threads() const { return core == Core::kSimple ? 256 : warps_m * warps_n * 32; }
+  int splits = 1;  // of k over blocks
+  int slices = 1;  // of k over groups of a block's warps
+  int lanes = 1;   // threads of an element, without tiles
+  /// Threads that share the work on a tile of the operands.
+  int loading() const { return core == Core::kStanding ? 128 : warps_m * warps_n * 32; }
+  int threads() const {
+    if (core == Core::kSimple) return 256;
+    return warps_m * warps_n * 32 * slices + (core == Core::kStanding ? 128 : 0);
+  }
+  /// Standing blocks of a multiprocessor.
+  int residents() const { return core == Core::kStanding && bm * bn <= 128 * 128 ? 2 : 1; }
+  /// Columns of sums that a warp lays out at once before it stores them: floats, halves.
+  int strip() const { return residents() == 2 ? 16 : 32; }
 };
 
 std::string to_text(const Shape& shape);
 /// Nothing when the text is no shape.
 std::optional<Shape> shape_from_text(const std::string& text);
+
+inline constexpr int kMultiprocessors = 132;
 
 /// Why a shape cannot have this contraction, or yes.
 Decision fits(const Form& form, const Shape& shape, bool tf32);

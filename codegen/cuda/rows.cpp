@@ -19,7 +19,19 @@ int held_bytes(DType t) { return register_type(t) == "float" || register_type(t)
 
 // --- points ------------------------------------------------------------------------------------
 
+/// A kernel of one point. One thread alone computes it: it may store where it loads.
+void Writer::scalar(Lines& out) {
+  head(out);
+  Body body(k_, s_, 1, n_);
+  out.open("if (block_ == 0 && tid_ == 0)");
+  if (body.may_fail()) out.add("int bad_ = 0;");
+  body.call(out, "1");
+  tail(out, body);
+  out.close();
+}
+
 void Writer::points(Lines& out) {
+  if (k_.rows.empty() && k_.inner.empty()) return scalar(out);
   head(out);
   Body body(k_, s_, s_.lanes, n_);
   if (body.may_fail()) out.add("int bad_ = 0;");
@@ -179,6 +191,7 @@ void Writer::row(Lines& out, Body& body, bool always) {
   decode(out, k_.rows, "row_", type_, 0, n_);
   body.declare_kept(out);
   const Walk walk = walk_row();
+  body.fetch(out, walk);
   for (int stage = 0; stage <= k_.stages; ++stage) {
     if (body.loads_stored(stage)) out.add("__syncthreads();");
     body.row(out, stage, always ? "tx_ == 0" : "tx_ == 0 && live_");

@@ -187,36 +187,74 @@ void place_kept(const Kernel& k, Schedule& s) {
   if (s.kept == Schedule::kScratch) s.grid = 2 * kProcessors;
 }
 
+std::int64_t over(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+
+/// Blocks walk rows whole, with their sums in registers where these suffice.
+std::int64_t deal_whole_rows(const Kernel& k, Schedule& s, std::int64_t vectors) {
+  deal_rows(k, s, 8);
+  place_kept(k, s);
+  s.grid = 0;
+  const int columns = column_count(k);
+  s.accumulators = s.steps * s.lanes;
+  if (s.accumulators * std::max(1, columns) > 64) s.accumulators = 0;
+  if (s.accumulators == 0 && columns > 0) {  // one owner for each column
+    s.along = kThreads;
+    s.rows = 1;
+    if (s.steps > 0) s.steps = static_cast<int>(over(vectors, kThreads));
+  }
+  const int kept = s.kept == Schedule::kRegisters ? kept_count(k) : 0;
+  const int held = (kept + columns) * std::max(1, s.steps) * s.lanes;
+  s.per_processor = held <= 48 ? 4 : held <= 64 ? 3 : 2;
+  return s.per_processor * kProcessors;
+}
+
+/// Blocks share the columns: whole lines of them, each block a part of the rows; or, where that is
+/// faster than adding parts up, pieces of lines that fill the processors by themselves.
+std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors) {
+  constexpr double kAll = 3.5e12, kOne = 3.5e10, kSecondStage = 2.5e-6;  // bytes per second; s
+  constexpr std::int64_t kLoadBytes = 128, kSector = 32;
+  s.turned = false;
+  s.steps = 1;
+  s.accumulators = s.lanes;
+  s.per_processor = 4;
+  std::size_t widest = 1, narrowest = 16;
+  std::int64_t loaded = 0;  // bytes of a vector
+  std::set<std::string> seen;
+  visit_inner_offsets(k, [&](int, int buffer, const Dim& offset) {
+    const loop::KernelBuffer& b = k.buffers[at(buffer)];
+    if (b.written || k.inner.empty() || !is_vector(k, offset, s.lanes)) return;
+    if (!seen.insert(str(buffer, ' ', offset.text())).second) return;
+    narrowest = std::min(narrowest, size_of(b.dtype));
+    loaded += static_cast<std::int64_t>(size_of(b.dtype)) * s.lanes;
+  });
+  while (loaded > 0 && s.deep < 8 && 2 * s.deep * loaded <= kLoadBytes) s.deep *= 2;
+  s.along = static_cast<int>(power_above(vectors, 32));
+  const std::int64_t wanted = s.per_processor * kProcessors / over(vectors, s.along);
+  if (loaded > 0) {
+    const double bytes = static_cast<double>(bytes_of(k, s.lanes, widest)) * s.lanes *
+                         static_cast<double>(vectors * most_of(row_count(k)));
+    const auto size = static_cast<std::int64_t>(narrowest) * s.lanes;
+    const std::int64_t along = std::max<std::int64_t>(1, kSector / size);
+    const auto blocks = static_cast<double>(over(vectors, along));
+    const double alone = bytes / std::min(kAll, blocks * kOne);
+    if (along < s.along && alone < bytes / kAll + kSecondStage) {
+      s.along = static_cast<int>(along);
+      s.rows = kThreads / s.along;
+      return 1;
+    }
+  }
+  s.rows = kThreads / s.along;
+  return wanted;
+}
+
 void deal_columns(const Kernel& k, Schedule& s) {
   const std::int64_t inner = std::max<std::int64_t>(1, most_of(inner_count(k)));
-  const std::int64_t rows = most_of(row_count(k)), vectors = (inner + s.lanes - 1) / s.lanes;
+  const std::int64_t vectors = over(inner, s.lanes);
   s.whole_rows = reduces_rows(k) || stores_rows(k) || kept_count(k) > 0;
-  std::int64_t blocks = 0, fewest = 0;  // wanted; rows that a thread takes at least
-  if (s.whole_rows) {
-    deal_rows(k, s, 8);
-    place_kept(k, s);
-    s.grid = 0;
-    const int columns = std::max(1, column_count(k));
-    s.accumulators = s.steps * s.lanes;
-    if (s.accumulators * columns > 64) s.accumulators = 0;
-    if (s.accumulators == 0 && column_count(k) > 0) {  // one owner for each column
-      s.along = kThreads;
-      s.rows = 1;
-      const std::int64_t steps = (vectors + kThreads - 1) / kThreads;
-      if (s.steps > 0) s.steps = static_cast<int>(steps);
-    }
-    blocks = 4 * kProcessors;
-    fewest = 2;
-  } else {
-    s.turned = false;
-    s.along = static_cast<int>(power_above(vectors, 32));
-    s.rows = kThreads / s.along;
-    s.steps = 1;
-    s.accumulators = s.lanes;
-    blocks = 8 * kProcessors / ((vectors + s.along - 1) / s.along);
-    fewest = 8;
-  }
-  const std::int64_t by_rows = (rows + s.rows * fewest - 1) / (s.rows * fewest);
+  const std::int64_t blocks =
+      s.whole_rows ? deal_whole_rows(k, s, vectors) : deal_cut_columns(k, s, vectors);
+  const std::int64_t fewest = s.whole_rows ? 2 : std::max(8, s.deep);  // rows of a thread
+  const std::int64_t by_rows = over(most_of(row_count(k)), s.rows * fewest);
   const std::int64_t by_memory = (std::int64_t(4) << 20) / inner;
   s.tasks = static_cast<int>(
       std::max<std::int64_t>(1, std::min({blocks, by_rows, by_memory, std::int64_t(1024)})));

@@ -24,6 +24,8 @@ struct Schedule {
   int accumulators = 0;     // columns in registers: their number per thread; 0: in memory
   bool whole_rows = false;  // of kColumns
   int tasks = 1;            // of kColumns: parts of the rows
+  int deep = 1;             // of kColumns without whole rows: rows that a thread loads at once
+  int per_processor = 0;    // blocks that a multiprocessor holds at once, at least; 0: any
   std::int64_t grid = 0;    // at most so many blocks; 0: as many as it takes
   /// What a later stage reads.
   enum Kept { kRegisters, kShared, kScratch } kept = kRegisters;

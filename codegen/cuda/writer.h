@@ -23,6 +23,7 @@ class Writer {
   Dim vectors() const;
 
   // kPoints
+  void scalar(Lines& out);
   void points(Lines& out);
   void left_over(Lines& out);
 
@@ -36,6 +37,7 @@ class Writer {
 
   // kColumns
   void columns(Lines& out);
+  void part(Lines& out, int unit);
   void cut_columns(Lines& out, Body& body);
   void whole_rows(Lines& out, Body& body);
   void declare_columns(Lines& out);
@@ -44,11 +46,12 @@ class Writer {
   void gather_row_column(Lines& out, Body& body, int let);
   void result(Lines& out, Body& body, int let, const std::string& index);
   void finish(Lines& out);
-  void finish_one(Lines& out, Body& body, int let);
+  void finish_one(Lines& out, Body& body, int let, int number);
+  Dim finish_blocks() const;
   bool finishes_inside() const;
   int finish_width() const;
 
-  std::string function(const std::string& suffix, const std::string& body) const;
+  std::string function(const std::string& suffix, const std::string& body, bool many) const;
   std::string sizes_text() const;
 
   const loop::Kernel& k_;

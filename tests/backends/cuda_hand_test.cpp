@@ -1,17 +1,17 @@
-// CUDA hand kernels against the reference, run by the emulated device: every op on its samples and
+// CUDA hand kernels against the reference, on the device under test: every op on its samples and
 // on sizes that take several chunks, tiles and segments. Sums that are cut have the tolerance of
 // their double; wkv has that of the CPU's tests.
 #include <map>
 #include <memory>
 #include <optional>
 
-#include "backends/cuda/emulate/emulated_device.h"
 #include "backends/cuda/hand/hand.h"
 #include "codegen/cuda/print.h"
 #include "ops/index.h"
 #include "ops/random.h"
 #include "ops/scan.h"
 #include "ops/wkv.h"
+#include "tests/backends/device_under_test.h"
 #include "tests/backends/hand_case.h"
 
 namespace plait::cuda {
@@ -27,7 +27,7 @@ struct Result {
 };
 
 Device& device() {
-  static const std::shared_ptr<Device> one = make_emulated_device();
+  static const std::shared_ptr<Device> one = test::device_under_test();
   return *one;
 }
 

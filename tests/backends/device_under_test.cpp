@@ -4,9 +4,11 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "backends/cuda/emulate/emulated_device.h"
+#include "backends/cuda/plugin.h"
 #include "base/error.h"
 
 namespace plait::test {
@@ -17,21 +19,35 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+template <class Function>
+Function symbol(void* library, const char* name) {
+  void* address = ::dlsym(library, name);
+  if (!address) throw RunError(str("libplait_cuda.so has no ", name));
+  return reinterpret_cast<Function>(address);
+}
+
 std::shared_ptr<cuda::Device> gpu() {
   const std::string file = variable("PLAIT_PLUGINS") + "/libplait_cuda.so";
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) throw RunError(str("no device to test on: ", ::dlerror()));
-  using Share = void (*)(std::shared_ptr<cuda::Device>&);
-  const auto share = reinterpret_cast<Share>(::dlsym(library, "plait_cuda_share_device"));
-  if (!share) throw RunError(file + " has no plait_cuda_share_device");
+  const auto stamp = symbol<decltype(&plait_cuda_interface)>(library, "plait_cuda_interface");
+  if (stamp() != plugin_interface()) throw RunError(file + " is of another build");
   std::shared_ptr<cuda::Device> device;
-  share(device);
+  symbol<decltype(&plait_cuda_share_device)>(library, "plait_cuda_share_device")(device);
   return device;
+}
+
+/// Beside the test program, unless the environment names another: all cases share it, and the next
+/// run finds what this one compiled.
+void use_own_cache() {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  ::setenv("PLAIT_CACHE", (program.parent_path() / "kernel_cache").c_str(), 0);
 }
 
 }  // namespace
 
 std::shared_ptr<cuda::Device> device_under_test() {
+  use_own_cache();
   return variable("PLAIT_TEST_DEVICE") == "gpu" ? gpu() : cuda::make_emulated_device();
 }
 

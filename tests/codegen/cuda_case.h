@@ -176,6 +176,7 @@ inline plait::cuda::Device& device_of_cases() {
 inline int run_in_cuda(const Kernel& k, const DimBindings& bindings, std::vector<Bytes>& buffers,
                        bool fixed, bool many) {
   const Printed printed = print_kernel(k, fixed);
+  many &= printed.many;
   plait::cuda::Device* const device = &device_of_cases();
   std::vector<char*> rooms;
   const auto module = device->compile({unit_header() + printed.text}).modules[0];

@@ -1,4 +1,4 @@
-// Contractions printed for CUDA and run on the emulated device, against a plain double loop.
+// Contractions printed for CUDA and run on the device under test, against a plain double loop.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/emulate/emulated_device.h"
 #include "codegen/cuda/product.h"
 #include "tests/backends/contract_cases.h"
+#include "tests/backends/device_under_test.h"
 
 namespace plait::codegen::cuda {
 

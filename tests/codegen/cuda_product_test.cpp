@@ -1,4 +1,4 @@
-// Contractions as CUDA kernels, run on the emulated device: every core and tile, every way of
+// Contractions as CUDA kernels, run on the device under test: every core and tile, every way of
 // reading the operands, splits, odd and empty sizes.
 #include "codegen/cuda/product.h"
 
@@ -89,7 +89,7 @@ struct Tried {
 /// Many kernels to a unit: what takes long is to compile.
 void expect_all_right(const std::vector<Case>& cases, DType dtype, bool tf32, std::size_t first) {
   constexpr std::size_t kUnit = 16;
-  const auto device = plait::cuda::make_emulated_device();
+  const auto device = test::device_under_test();
   std::vector<Expected> expected;
   std::vector<Tried> tried;
   for (Case c : cases) {
@@ -183,7 +183,7 @@ void expect_epilogue_right(const Problem& problem, bool tf32) {
   expected.fill(bias, n, random);
   expected.fill(rest, batch * m * n, random);
   const loop::Contraction contraction = contraction_of(problem);
-  const auto device = plait::cuda::make_emulated_device();
+  const auto device = test::device_under_test();
   std::string text = unit_header();
   std::vector<Printed> printed;
   for (const std::string& v :
@@ -226,7 +226,7 @@ TEST(CudaProduct, EpiloguesOfEveryCore) {
 /// The same text for every size that a symbol takes.
 TEST(CudaProduct, SizesThatAreOpen) {
   const Dim rows = Dim::symbol("rows", 1, 200), depth = Dim::symbol("depth", 0, 300);
-  const auto device = plait::cuda::make_emulated_device();
+  const auto device = test::device_under_test();
   for (const DType t : {DType::f16, DType::f32}) {
     for (const bool turned : {false, true}) {
       const auto problem = [&](std::int64_t m, std::int64_t k) {

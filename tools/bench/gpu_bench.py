@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Every workload on the GPU, ours against the peers installed (PyTorch and JAX), in one call.
 
-The peers compile once and stay; then all take turns for some rounds, and the median of the rounds'
-medians counts. The table says how many times as fast as the best peer ours is, and whether the
-targets in milliseconds are met: "at most" (yes) and "reach for" (reached); they are set for an
-H200. Times are the device's, of one run in a launch or replay, or of one in a row of them. "cold"
-and "cached" are whole processes of ours, the first with an empty cache.
+Each peer is one process; a workload is compiled there once, then all take turns for some rounds,
+and the median of the rounds' medians counts. The table says how many times as fast as the best
+peer ours is, and whether the targets in milliseconds are met: "at most" (yes) and "reach for"
+(reached); they are set for an H200. Times are the device's, of one run in a launch or replay, or of
+one in a row of them. "cold" and "cached" are whole processes of ours, the first with an empty
+cache; "its first" is the peer's time from a network to the end of a first run, without loading
+the library. RWKV-4's wkv in PyTorch is a Triton kernel of ours, or its author's (--peers).
 
 Peers are looked for in this interpreter and in every python3 on the PATH; --python names others.
 Needs build/plait (make) and a GPU: without one it says so and exits 0. Installs nothing.
@@ -14,8 +16,11 @@ import argparse
 import ctypes
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 
 sys.dont_write_bytecode = True  # leave no caches beside the sources
 import bench
@@ -57,14 +62,16 @@ def arguments():
     add = parser.add_argument
     add("--only", metavar="NAME,..", help="these workloads, by name or the peers' (mlp)")
     add("--rounds", type=bench.positive(int), default=3, help="turns of every contender (3)")
-    add("--seconds", type=bench.positive(float), default=1.0, metavar="S",
-        help="timed runs of a contender in a round (1)")
+    add("--seconds", type=bench.positive(float), default=0.6, metavar="S",
+        help="timed runs of a contender in a round (0.6)")
+    add("--minutes", type=bench.positive(float), default=7, metavar="M",
+        help="workloads that begin later are ours alone (7)")
     add("--no-peers", action="store_true", help="ours alone")
     add("--no-first", dest="first", action="store_false", help="leave the cold and cached runs out")
     add("--peers", type=pathlib.Path, metavar="DIR",
         help="a folder with the wkv kernel of RWKV-4's author (wkv_op.cpp, wkv_cuda.cu)")
-    add("--compile-limit", type=bench.positive(float), default=300, metavar="S",
-        help="longest wait for a contender (300)")
+    add("--compile-limit", type=bench.positive(float), default=120, metavar="S",
+        help="longest wait for a contender (120)")
     add("--ours", action="append", default=[], metavar="FLAG",
         help="a further flag of `plait bench`, as in --ours=--measure; repeatable")
     add("--plait", default=str(ROOT / "build" / "plait"), metavar="PATH",
@@ -91,32 +98,53 @@ def turn(results, name, measure):
         results[name]["failed"] = str(failure)
 
 
-def one_workload(workload, peers, options):
-    tell(f"{workload.name}: peers prepare")
-    started = gpu_workers.start(workload, peers, options)
-    results = {"plait": {"rounds": [], "failed": None}}
-    for name, (worker, facts) in started.items():
-        results[name] = {"rounds": [], "failed": None if worker else facts,
-                         "facts": facts if worker else {}}
-    first = None
-    try:
-        if options.first:
-            tell(f"{workload.name}: first runs")
-            try:
-                first = gpu_workers.first_runs(workload, options)
-            except rounds.Failed as failure:
-                tell(f"{workload.name}: first runs failed: {failure}")
-        for number in range(options.rounds):
-            tell(f"{workload.name}: round {number + 1} of {options.rounds}")
-            turn(results, "plait", lambda: gpu_workers.ours(workload, options, options.seconds))
-            for name, (worker, _) in started.items():
-                if worker:
-                    turn(results, name, lambda w=worker: w.measure(options.seconds))
-    finally:
-        for worker, _ in started.values():
-            if worker:
-                worker.close()
+def built(workload, workers, options, results):
+    """The workers that have the workload ready; why the others have not goes to the results."""
+    ready = []
+    for worker in workers:
+        results[worker.name] = {"rounds": [], "failed": None, "facts": {}}
+        try:
+            tell(f"{workload.name}: {worker.name} prepares")
+            results[worker.name]["facts"] = worker.build(workload, options.compile_limit)
+            ready.append(worker)
+        except rounds.Failed as failure:
+            results[worker.name]["failed"] = str(failure)
+    return ready
+
+
+def one_workload(workload, workers, options):
+    results, first = {"plait": {"rounds": [], "failed": None}}, None
+    ready = built(workload, workers, options, results)
+    if options.first:
+        tell(f"{workload.name}: first runs")
+        try:
+            first = gpu_workers.first_runs(workload, options)
+        except rounds.Failed as failure:
+            tell(f"{workload.name}: first runs failed: {failure}")
+    for number in range(options.rounds):
+        tell(f"{workload.name}: round {number + 1} of {options.rounds}")
+        turn(results, "plait", lambda: gpu_workers.ours(workload, options, options.seconds))
+        for worker in ready:
+            turn(results, worker.name, lambda w=worker: w.measure(options.seconds))
     return gpu_table.judge(workload, results, first)
+
+
+def all_workloads(chosen, workers, options, report):
+    """One after another into the report, which is written each time."""
+    for worker, _ in workers:
+        worker.begin()
+    end = time.monotonic() + 60 * options.minutes
+    for workload in chosen:
+        late = time.monotonic() > end
+        if late and workers:
+            report["not_run"].append(f"{workload.name}: peers, after {options.minutes:g} minutes")
+        mine = [] if late else [worker for worker, runs in workers if runs(workload)]
+        report["workloads"].append(one_workload(workload, mine, options))
+        bench.write(report, options.json)
+
+
+def stop(*_):
+    raise KeyboardInterrupt
 
 
 def main():
@@ -144,12 +172,16 @@ def main():
                            **{name: facts[name] for name, facts in peers.items()}},
               "not_run": lines, "workloads": []}
     stopped = False
-    try:
-        for workload in chosen:
-            report["workloads"].append(one_workload(workload, peers, options))
-            bench.write(report, options.json)
-    except KeyboardInterrupt:
-        stopped = True
+    signal.signal(signal.SIGTERM, stop)
+    with tempfile.TemporaryDirectory() as cache:
+        workers = gpu_workers.workers(peers, options, cache)
+        try:
+            all_workloads(chosen, workers, options, report)
+        except KeyboardInterrupt:
+            stopped = True
+        finally:
+            for worker, _ in workers:
+                worker.close()
     print(gpu_table.text(report))
     if stopped:
         tell("stopped: the table holds the workloads that were done")

@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
-"""One workload of the GPU bench in JAX, served: see gpu_serve.py.
-
-Usage: gpu_peer_jax.py WORKLOAD PRECISION ROW
+"""The workloads of the GPU bench in JAX, served: see gpu_serve.py. A workload is asked for by
   WORKLOAD   mlp, resnet50, vgg19_train
   PRECISION  f32, tf32, f16, bf16 (training: parameters stay f32)
   ROW        runs in one call, as a loop
@@ -47,11 +45,14 @@ def mlp(precision, row):
         gradients = (dh.T @ x, dh.sum(0), dy.T @ h, dy.sum(0))
         return tuple((p - LEARNING_RATE * g).astype(dtype) for p, g in zip(parameters, gradients))
 
-    def loop(unroll):
-        run = jax.jit(lambda p: lax.fori_loop(0, row, lambda _, q: step(q), p, unroll=unroll))
+    def form(function):
+        run = jax.jit(function)
         return lambda: (lambda: jax.block_until_ready(run(start)), row)
+
+    def loop(unroll):
+        return form(lambda p: lax.fori_loop(0, row, lambda _, q: step(q), p, unroll=unroll))
     if row == 1:
-        return {"call": loop(None)}
+        return {"call": form(step)}
     return {"loop": loop(None), "loop unrolled by 10": loop(10)}
 
 
@@ -144,7 +145,7 @@ def vgg19_train(precision, _row):
              for a, b in ((25088, 4096), (4096, 4096), (4096, 1000))]
     x, labels = normal(32, 224, 224, 3), jnp.asarray(RANDOM.integers(0, 1000, 32))
 
-    def step(parameters, key):
+    def step(parameters, key, x, labels):
         key, own = jax.random.split(key)
         gradients = jax.grad(vgg_loss)(parameters, x, labels, own, dtype)
         return jax.tree.map(lambda p, g: p - LEARNING_RATE * g, parameters, gradients), key
@@ -154,7 +155,7 @@ def vgg19_train(precision, _row):
         state = [((convolutions, dense), jax.random.key(0))]
 
         def call():
-            state[0] = run(*state[0])
+            state[0] = run(*state[0], x, labels)
             jax.block_until_ready(state[0])
         return call, 1
     return {"call": build}
@@ -169,13 +170,17 @@ def by_host(call):
     return time.perf_counter() - begin
 
 
+PRODUCTS = {"f32": "highest", "tf32": "tensorfloat32", "bf16": "tensorfloat32", "f16": "default"}
+
+
+def make(workload, precision, row):
+    jax.config.update("jax_default_matmul_precision", PRODUCTS[precision])
+    return WORKLOADS[workload](precision, row)
+
+
 def main():
-    if len(sys.argv) != 4 or sys.argv[1] not in WORKLOADS:
-        sys.exit(__doc__)
-    workload, precision, row = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    with jax.default_matmul_precision("highest" if precision == "f32" else "tensorfloat32"):
-        gpu_serve.serve(lambda: WORKLOADS[workload](precision, row), by_host, lambda: {
-            "version": jax.__version__, "device": jax.devices()[0].device_kind})
+    gpu_serve.serve(make, by_host, jax.clear_caches,
+                    lambda: {"device": jax.devices()[0].device_kind})
 
 
 if __name__ == "__main__":

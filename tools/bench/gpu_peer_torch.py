@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""One workload of the GPU bench in PyTorch, served: see gpu_serve.py.
+"""The workloads of the GPU bench in PyTorch, served: see gpu_serve.py.
 
-Usage: gpu_peer_torch.py WORKLOAD PRECISION ROW [FOLDER]
+Usage: gpu_peer_torch.py [FOLDER]
+  FOLDER     with RWKV-4's wkv kernel of its author (wkv_op.cpp, wkv_cuda.cu)
+A workload is asked for by
   WORKLOAD   mlp, conv_add, resnet50, vgg19_train, rwkv4_train
   PRECISION  f32, tf32, f16, bf16 (training: autocast)
   ROW        runs captured in one CUDA graph
-  FOLDER     with RWKV-4's wkv kernel of its author (wkv_op.cpp, wkv_cuda.cu)
 Forms: eager and torch.compile, each as a CUDA graph. Times are the device's (CUDA events).
 """
 import sys
@@ -152,7 +153,7 @@ class Rwkv4(nn.Module):
 
 
 def rwkv4_train(precision, row, folder):
-    torch_models.wkv, how = gpu_wkv_torch.wkv_for(folder, CONTEXT)
+    torch_models.wkv, how = gpu_wkv_torch.wkv_for(folder, CONTEXT, WIDTH)
     net = Rwkv4().to(DEVICE)
     update = torch.optim.Adam(net.parameters(), lr=8e-4, fused=True, capturable=True)
     tokens, targets = (torch.randint(0, VOCAB, (SEQUENCES, CONTEXT), device=DEVICE)
@@ -173,32 +174,42 @@ def by_events(call):
     return begin.elapsed_time(end) * 1e-3
 
 
-def with_peaks(forms, peaks):
-    """The same forms; building one notes the most bytes that were allocated meanwhile."""
-    def noted(name, build):
+class Workloads:
+    """Makes them, and notes the most bytes that were allocated while each form was built."""
+
+    def __init__(self, folder):
+        self.folder, self.peaks = folder, {}
+
+    def make(self, workload, precision, row):
+        torch.manual_seed(0)
+        tf32 = precision != "f32"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+        torch.backends.cudnn.benchmark = True
+        self.peaks, before = {}, torch.cuda.memory_allocated()
+        forms = WORKLOADS[workload](precision, row, self.folder)
+        return {name: self.noted(name, build, before) for name, build in forms.items()}
+
+    def noted(self, name, build, before):
         def call():
             torch.cuda.reset_peak_memory_stats()
             made = build()
-            peaks[name] = torch.cuda.max_memory_allocated()
+            self.peaks[name] = torch.cuda.max_memory_allocated() - before
             return made
         return call
-    return {name: noted(name, build) for name, build in forms.items()}
+
+
+def forget():
+    torch._dynamo.reset()
+    torch.cuda.empty_cache()
 
 
 def main():
-    if len(sys.argv) not in (4, 5) or sys.argv[1] not in WORKLOADS:
+    if len(sys.argv) > 2:
         sys.exit(__doc__)
-    workload, precision, row = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    folder = sys.argv[4] if len(sys.argv) == 5 else ""
-    torch.manual_seed(0)
-    tf32 = precision != "f32"
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-    torch.backends.cudnn.benchmark = True
-    peaks = {}
-    gpu_serve.serve(lambda: with_peaks(WORKLOADS[workload](precision, row, folder), peaks),
-                    by_events, lambda: {"version": torch.__version__,
-                                        "device": torch.cuda.get_device_name(),
-                                        "peak_bytes": peaks})
+    workloads = Workloads(sys.argv[1] if len(sys.argv) == 2 else "")
+    torch.zeros(1, device=DEVICE)
+    gpu_serve.serve(workloads.make, by_events, forget, lambda: {
+        "device": torch.cuda.get_device_name(), "peak_bytes": workloads.peaks})
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
-# The peers' side of a bench on the GPU: a process that builds its forms once, then times all of
-# them each time a line comes in, so that contenders can take turns without compiling again.
+# The peers' side of a bench on the GPU: one process for all workloads. It answers JSON lines:
+#   {"build": [workload, precision, row]}  forms are built and run once, those before are dropped
+#   {"measure": seconds}                   all forms are timed, the seconds shared among them
+# so that contenders can take turns without compiling again.
+import gc
 import json
 import os
 import statistics
@@ -22,17 +25,20 @@ def first_line(error):
     return f"{type(error).__name__}: {text}"
 
 
-def prepared(make):
-    """name -> (call, runs in a call) of the forms that run, and why the others do not."""
-    forms, failed = {}, {}
+def prepared(make, clock):
+    """name -> (call, runs in a call) of the forms that run, why the others do not, and the seconds
+    from nothing to the end of a first run."""
+    forms, failed, seconds = {}, {}, {}
     for name, build in make.items():
+        started = time.perf_counter()
         try:
             call, runs = build()
-            call()
+            clock(call)
             forms[name] = (call, runs)
+            seconds[name] = round(time.perf_counter() - started, 2)
         except Exception as error:  # whatever it is, the bench wants one line about it
             failed[name] = first_line(error)
-    return forms, failed
+    return forms, failed, seconds
 
 
 def measured(call, runs, seconds, clock):
@@ -46,18 +52,31 @@ def measured(call, runs, seconds, clock):
             "runs": len(times) * runs}
 
 
-def serve(make, clock, about):
-    """make(): name -> function that returns (call, runs). about(): facts, asked when ready."""
+def measured_all(forms, seconds, clock):
+    share = seconds / max(1, len(forms))
+    results = {name: measured(call, runs, share, clock) for name, (call, runs) in forms.items()}
+    best = min(results, key=lambda name: results[name]["median_ms"])
+    return {**results[best], "form": best,
+            "forms": {name: r["median_ms"] for name, r in results.items()}}
+
+
+def serve(make, clock, forget, about):
+    """make(workload, precision, row): name -> function that returns (call, runs). forget(): gives
+    memory back once forms are dropped. about(): facts about the forms just built."""
     out = answers()
-    started = time.perf_counter()
-    forms, failed = prepared(make())
-    ready = {"ready": bool(forms), "failed": failed, "forms": list(forms),
-             "prepare_seconds": round(time.perf_counter() - started, 2), **about()}
-    print(json.dumps(ready), file=out)
+    print(json.dumps({"loaded": True}), file=out)
+    forms = {}
     for line in sys.stdin:
-        seconds = float(line) / max(1, len(forms))
-        results = {name: measured(call, runs, seconds, clock)
-                   for name, (call, runs) in forms.items()}
-        best = min(results, key=lambda name: results[name]["median_ms"])
-        print(json.dumps({**results[best], "form": best, "forms":
-                          {name: r["median_ms"] for name, r in results.items()}}), file=out)
+        asked = json.loads(line)
+        if "measure" in asked:
+            print(json.dumps(measured_all(forms, asked["measure"], clock)), file=out)
+            continue
+        forms = {}
+        gc.collect()
+        forget()
+        try:
+            forms, failed, seconds = prepared(make(*asked["build"]), clock)
+        except Exception as error:  # a network that cannot be made
+            failed, seconds = {"all": first_line(error)}, {}
+        print(json.dumps({"ready": bool(forms), "failed": failed, "first_seconds": seconds,
+                          **about()}), file=out)

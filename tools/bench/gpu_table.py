@@ -2,7 +2,7 @@
 import statistics
 
 TITLES = ("workload", "ours ms", "best peer", "its ms", "faster by", "at most", "reach for", "met",
-          "TFLOP/s", "MB", "its MB", "cold s", "cached s")
+          "TFLOP/s", "MB", "its MB", "cold s", "cached s", "its first s")
 LEFT = {0, 2, 7}
 
 
@@ -37,6 +37,7 @@ def judge(workload, results, first):
         form = results[best]["rounds"][-1]["form"]
         row["best_form"] = form
         row["best_peer_bytes"] = results[best]["facts"].get("peak_bytes", {}).get(form)
+        row["best_peer_first_s"] = results[best]["facts"].get("first_seconds", {}).get(form)
     if ours:
         last = results["plait"]["rounds"][-1]
         row["tflops"] = last["operations"] / ours * 1e-9
@@ -61,7 +62,7 @@ def cells(row):
             number(row.get("tflops")), number(row.get("ours_bytes"), 1e-6),
             number(row.get("best_peer_bytes"), 1e-6),
             *(number(first[k]["process_seconds"]) if k in first else "-"
-              for k in ("cold", "cached")))
+              for k in ("cold", "cached")), number(row.get("best_peer_first_s")))
 
 
 def aligned(rows):
@@ -80,7 +81,9 @@ def others(row):
             lines.append(f"  {row['workload']:<14} {name}: failed: {result['failed']}")
         elif name != "plait" and result["rounds"]:
             forms = result["rounds"][-1]["forms"]
-            text = ", ".join(f"{form} {number(ms)}" for form, ms in forms.items())
+            first = result["facts"].get("first_seconds", {})
+            text = "; ".join(f"{form} {number(ms)} (first run after {number(first.get(form))} s)"
+                             for form, ms in forms.items())
             lines.append(f"  {row['workload']:<14} {name}: {text}")
         if result.get("spread", 0) > 0.25:
             lines.append(f"  {row['workload']:<14} {name}: rounds differ by {result['spread']:.0%}")

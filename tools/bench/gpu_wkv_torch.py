@@ -1,5 +1,6 @@
 # RWKV-4's recurrence for PyTorch on a GPU: the author's kernel where its sources are in a folder
-# that the user names, else a scan of plain operations that torch.compile fuses.
+# that the user names, else our own in Triton, else a scan of plain operations that torch.compile
+# fuses.
 import pathlib
 
 import torch
@@ -74,21 +75,55 @@ def author_kernel(folder, longest):
         return (w.new_empty(batch, width), w.new_empty(batch, width), torch.empty_like(k),
                 torch.empty_like(v))
 
-    def gradients(context, dy):
-        dw, du, dk, dv = backward(*context.saved_tensors, dy.contiguous())
+    def remember(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    def gradients(ctx, dy):
+        dw, du, dk, dv = backward(*ctx.saved_tensors, dy.contiguous())
         return dw.sum(0), du.sum(0), dk, dv
 
-    forward.register_autograd(gradients, setup_context=lambda context, inputs, output:
-                              context.save_for_backward(*inputs))
+    forward.register_autograd(gradients, setup_context=remember)
     return forward
 
 
-def wkv_for(folder, longest):
+def results_and_gradients(inner, operands, dy):
+    own = [x.clone().requires_grad_() for x in operands]
+    y = inner(*own)
+    return [y, *torch.autograd.grad(y, own, dy)]
+
+
+def triton_kernel(width, time):
+    """Ours, once it agrees with the scan on a small problem."""
+    import gpu_wkv_triton as own
+    if not own.fits(1, time, width):
+        raise ValueError(f"no Triton kernel for {time} moments of {width} columns")
+    columns, moments = own.COLUMNS, 4 * own.SPAN
+    random = torch.Generator("cuda").manual_seed(3)
+    w, u = (torch.randn(columns, device="cuda", generator=random) for _ in range(2))
+    k, v, dy = (torch.randn(2, moments, columns, device="cuda", generator=random)
+                for _ in range(3))
+    operands = (-torch.exp(w), u, 3 * k, v)
+    for got, expected in zip(results_and_gradients(own.forward, operands, dy),
+                             results_and_gradients(scan, operands, dy)):
+        torch.testing.assert_close(got, expected, rtol=1e-3, atol=1e-3)
+    return own.forward
+
+
+def wkv_for(folder, longest, width):
     """(function of float tensors, its name)."""
-    inner = author_kernel(folder, longest) if has_kernel(folder) else scan
-    name = "author's wkv" if inner is not scan else "wkv as a scan"
+    keep_halves = False
+    if has_kernel(folder):
+        inner, name = author_kernel(folder, longest), "author's wkv"
+    else:
+        try:
+            inner, name, keep_halves = triton_kernel(width, longest), "our wkv in Triton", True
+        except Exception as error:  # no Triton, or one that cannot compile it
+            why = (str(error).strip() or type(error).__name__).splitlines()[0][:80]
+            inner, name = scan, f"wkv as a scan (no Triton kernel: {why})"
 
     def call(w, u, k, v):
         with torch.autocast("cuda", enabled=False):
-            return inner(w.float(), u.float(), k.float().contiguous(), v.float().contiguous())
+            if not keep_halves:
+                k, v = k.float(), v.float()
+            return inner(w.float(), u.float(), k.contiguous(), v.contiguous())
     return call, name

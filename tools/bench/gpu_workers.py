@@ -1,5 +1,5 @@
-# Contenders on the GPU that take turns: ours as a process each time, peers as processes that stay.
-# A peer that is missing or fails is told, and the bench goes on.
+# Contenders on the GPU that take turns: ours as a process each time, each peer as one that stays
+# for all workloads. A peer that is missing or fails is told, and the bench goes on.
 import json
 import os
 import selectors
@@ -11,6 +11,7 @@ import contenders
 import rounds
 
 HERE = contenders.HERE
+MEASURE_LIMIT_SECONDS = 60
 PROBE = """
 import json, sys
 found = {"python": sys.version.split()[0], "prefix": sys.prefix}
@@ -30,17 +31,27 @@ print(json.dumps(found))
 
 
 class Worker:
-    """A peer's process: built once, then asked for a measurement as often as wanted."""
+    """A peer's process, started when first asked; a new one after it has died or was given up."""
 
-    def __init__(self, name, command, env, limit_seconds):
-        self.name, self.errors = name, tempfile.TemporaryFile("w+")
-        self.limit_seconds, self.unread = limit_seconds, b""
+    def __init__(self, name, command, cache):
+        self.name, self.command = name, command
+        # Caches of its own: what it compiled in another bench does not count as a first run.
+        self.env = {"PYTHONDONTWRITEBYTECODE": "1", "TORCHINDUCTOR_CACHE_DIR": cache + "/inductor",
+                    "TRITON_CACHE_DIR": cache + "/triton"}
+        self.process = self.errors = None
+        self.unread = b""
+
+    def begin(self):
+        """Starts loading, without waiting for it."""
+        if self.process:
+            return
+        self.errors, self.unread = tempfile.TemporaryFile("w+"), b""
         try:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                env={**os.environ, **env}, start_new_session=True)
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+                env={**os.environ, **self.env}, start_new_session=True)
         except OSError as error:
-            raise rounds.Failed(f"cannot start {command[0]}: {error.strerror}") from error
+            raise rounds.Failed(f"cannot start {self.command[0]}: {error.strerror}") from error
 
     def line(self, limit_seconds):
         """The next line that is a JSON object, or Failed. A library may print others."""
@@ -62,23 +73,38 @@ class Worker:
                     raise rounds.Failed(rounds.why(self.process.wait(), self.errors.read()))
                 self.unread += part
 
-    def prepare(self):
-        facts = self.line(self.limit_seconds)
+    def ask(self, request, limit_seconds):
+        try:
+            if not self.process:
+                self.begin()
+            try:
+                self.process.stdin.write(json.dumps(request).encode() + b"\n")
+                self.process.stdin.flush()
+            except OSError:
+                pass  # it died: line() says why
+            answer = self.line(limit_seconds)
+            while answer == {"loaded": True}:
+                answer = self.line(limit_seconds)
+            return answer
+        except rounds.Failed:
+            self.close()
+            raise
+
+    def build(self, workload, limit_seconds):
+        facts = self.ask({"build": [workload.peer, workload.precision, workload.row]},
+                         limit_seconds)
         if not facts["ready"]:
             raise rounds.Failed("; ".join(f"{n}: {why}" for n, why in facts["failed"].items()))
         return facts
 
     def measure(self, seconds):
-        try:
-            self.process.stdin.write(f"{seconds:g}\n".encode())
-            self.process.stdin.flush()
-        except OSError:
-            pass  # it died: line() says why
-        return self.line(self.limit_seconds)
+        return self.ask({"measure": seconds}, MEASURE_LIMIT_SECONDS + 10 * seconds)
 
     def close(self):
-        rounds.end_group(self.process)
-        self.errors.close()
+        if self.process:
+            rounds.end_group(self.process)
+            self.errors.close()
+        self.process = None
 
 
 def find_peers(given):
@@ -95,29 +121,17 @@ def find_peers(given):
     return peers, lines
 
 
-def start(workload, peers, options):
-    """A worker for each peer that runs the workload; {name: (worker or None, facts or why)}."""
-    commands = {}
-    row, precision = str(workload.row), workload.precision
+def workers(peers, options, cache):
+    """A worker for each peer, and whether it runs a workload."""
+    out = []
     if "torch" in peers:
         extra = [str(options.peers)] if options.peers else []
-        commands["torch " + peers["torch"]["torch"]] = [
-            peers["torch"]["command"], str(HERE / "gpu_peer_torch.py"), workload.peer, precision,
-            row, *extra]
-    if "jax" in peers and workload.jax:
-        commands["jax " + peers["jax"]["jax"]] = [
-            peers["jax"]["command"], str(HERE / "gpu_peer_jax.py"), workload.peer, precision, row]
-    started = {}
-    for name, command in commands.items():
-        worker = None
-        try:
-            worker = Worker(name, command, {"PYTHONDONTWRITEBYTECODE": "1"}, options.compile_limit)
-            started[name] = (worker, worker.prepare())
-        except rounds.Failed as failure:
-            if worker:
-                worker.close()
-            started[name] = (None, str(failure))
-    return started
+        command = [peers["torch"]["command"], str(HERE / "gpu_peer_torch.py"), *extra]
+        out.append((Worker("torch " + peers["torch"]["torch"], command, cache), lambda w: True))
+    if "jax" in peers:
+        command = [peers["jax"]["command"], str(HERE / "gpu_peer_jax.py")]
+        out.append((Worker("jax " + peers["jax"]["jax"], command, cache), lambda w: w.jax))
+    return out
 
 
 def ours(workload, options, seconds, env=None):

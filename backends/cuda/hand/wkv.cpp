@@ -12,10 +12,12 @@ namespace {
 
 constexpr std::int64_t kSteps = 16;  // of a chunk, as in the text
 
-/// Warps of a block, at most: what its registers allow.
-int most_warps(DType dtype, bool backward) {
-  return (backward ? 16 : 32) / (dtype == DType::f64 ? 2 : 1);
-}
+/// Warps of a block, at most: what registers and shared memory allow.
+int most_warps(DType dtype) { return dtype == DType::f64 ? 8 : 16; }
+
+/// Segments in shared memory at a time, as in the text, and the operands they have.
+constexpr int kStages = 3, kBackStages = 2;
+constexpr int kOperands = 2, kBackOperands = 3;
 
 /// Gradients of the last state are given.
 bool has_final(const HandCall& call) {
@@ -32,18 +34,19 @@ std::string name_of_call(const HandCall& call, bool backward) {
 
 std::string text_of(const HandCall& call, bool backward) {
   const DType dtype = call.inputs[0].dtype;
-  std::string constants = str("constexpr int kWarps = ", most_warps(dtype, backward), ";\n");
+  std::string constants = str("constexpr int kWarps = ", most_warps(dtype), ", kOperands = ",
+                              backward ? kBackOperands : kOperands, ";\n");
   if (backward) {
     constants += str("constexpr bool kFinal = ", has_final(call) ? "true" : "false", ";\n");
   }
   std::string text = types_text(dtype, Computed::kCompute) + constants + kWkvShared;
-  text += backward ? str(kWkvBackwardScan, kWkvBackward) : kWkvForward;
+  text += backward ? str(kWkvBackwardChunk, kWkvBackward) : kWkvForward;
   return named_text(name_of_call(call, backward), text);
 }
 
 struct Cut {
   std::int64_t batch, time, channels, groups;
-  int warps;
+  int warps, block_bytes;
   Cut(const HandCall& call, const DimBindings& bindings, bool backward) {
     const Sizes k = sizes_of(call.inputs[0].shape, bindings);  // [B,T,C]
     batch = k[0];
@@ -52,8 +55,11 @@ struct Cut {
     groups = ceil_div(channels, 32);
     check(time <= INT_MAX - 1024 && channels <= INT_MAX / kSteps, "wkv of ", time, " steps, ",
           channels, " channels");
-    const auto most = static_cast<std::int64_t>(most_warps(call.inputs[0].dtype, backward));
+    const DType dtype = call.inputs[0].dtype;
+    const std::int64_t most = most_warps(dtype);
     warps = static_cast<int>(std::clamp<std::int64_t>(ceil_div(time, kSteps), 1, most));
+    const int areas = backward ? kBackStages * kBackOperands : kStages * kOperands;
+    block_bytes = areas * static_cast<int>(warps * kSteps * 32) * static_cast<int>(size_of(dtype));
   }
   std::int64_t segments() const { return ceil_div(time, warps * kSteps); }
   int threads() const { return warps * 32; }
@@ -67,7 +73,7 @@ std::string wkv_backward_text(const HandCall& call) { return text_of(call, true)
 HandPlan plan_wkv(const HandCall& call, const DimBindings& bindings) {
   const Cut cut(call, bindings, false);
   HandPlan plan;
-  HandLaunch launch{name_of_call(call, false), cut.batch * cut.groups, cut.threads(), 0, {}};
+  HandLaunch launch{name_of_call(call, false), cut.batch * cut.groups, cut.threads(), cut.block_bytes, {}};
   for (int i = 0; i < 7; ++i) launch.words.push_back(input(call, i));
   for (int i = 0; i < 4; ++i) launch.words.push_back(output(call, i));
   for (std::int64_t n : {cut.time, cut.channels, cut.groups}) launch.words.push_back(number(n));
@@ -81,9 +87,9 @@ HandPlan plan_wkv_backward(const HandCall& call, const DimBindings& bindings) {
   const auto bytes = static_cast<std::int64_t>(size_of(compute_dtype(call.inputs[0].dtype)));
   const std::int64_t lanes = cut.batch * cut.channels;
   HandPlan plan;
-  const std::int64_t kept = add_scratch(plan, cut.segments() * 5 * lanes * bytes);
+  const std::int64_t kept = add_scratch(plan, cut.segments() * cut.warps * 3 * lanes * bytes);
   const std::int64_t sums = add_scratch(plan, 2 * lanes * bytes);
-  HandLaunch launch{name, cut.batch * cut.groups, cut.threads(), 0, {}};
+  HandLaunch launch{name, cut.batch * cut.groups, cut.threads(), cut.block_bytes, {}};
   for (int i = 0; i < 11; ++i) launch.words.push_back(input(call, i));
   for (int i : {0, 1, 4, 5, 6}) launch.words.push_back(output(call, i));
   launch.words.push_back(scratch(kept));

@@ -1,7 +1,8 @@
 // RWKV-4's recurrence in CUDA C++. A block takes 32 neighbouring channels (its lanes) of one batch;
 // its warps take neighbouring chunks of kSteps steps. What the warps take together is a segment.
-// A chunk's effect on the state is computed from an empty state, all in registers; a scan over the
-// chunks gives each the state it begins with; then the results. Segments follow each other.
+// A chunk's effect on the state is computed from an empty state; a scan over the chunks gives each
+// the state it begins with; then the results. Segments follow each other, and while one is computed
+// the next are on their way to shared memory, where each thread finds what it fetched itself.
 #include "backends/cuda/hand/wkv_text.h"
 
 namespace plait::cuda {
@@ -9,17 +10,23 @@ namespace plait::cuda {
 const char* const kWkvShared = R"(
 constexpr int kSteps = 16;
 
-/// e^x for x that is not positive; the float one within 2^-22, and 0 where it is below 2^-126.
-__device__ __forceinline__ float exp_below(float x) {
+// Exponents are in units of 1 / kUnit: for floats those of ex2.approx, whose error of 2^-22 (and 0
+// for results below 2^-126) is that of a few roundings: the tolerance of wkv has 16 and more.
+__device__ __forceinline__ float multiplied(float x, float y, float z) { return fmaf(x, y, z); }
+__device__ __forceinline__ double multiplied(double x, double y, double z) { return fma(x, y, z); }
+constexpr W kUnit = sizeof(W) == 8 ? (W)1 : (W)1.4426950408889634;
+__device__ __forceinline__ float power(float x) {
 #ifdef PL_EMULATED
-  return pl_exp_f(x);
+  return pl_exp_f(x * 0.6931471805599453f);
 #else
   float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.442695041f));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 #endif
 }
-__device__ __forceinline__ double exp_below(double x) { return pl_exp_d(x); }
+__device__ __forceinline__ double power(double x) { return pl_exp_d(x); }
+__device__ __forceinline__ float larger(float x, float y) { return fmaxf(x, y); }
+__device__ __forceinline__ double larger(double x, double y) { return fmax(x, y); }
 
 /// Within one unit in the last place.
 __device__ __forceinline__ float inverse(float x) {
@@ -39,8 +46,8 @@ struct Weights {
 };
 __device__ __forceinline__ Weights weigh(W x, W y) {
   const bool less = x < y;
-  const W m = less ? y : x;
-  const W e = exp_below(less ? x - y : y - x), one = (W)1 + (m - m);
+  const W m = less ? y : x, d = x - y;
+  const W e = power(less ? d : -d), one = multiplied(m, (W)0, (W)1);
   return {less ? e : one, less ? one : e, m};
 }
 
@@ -71,22 +78,57 @@ __device__ __forceinline__ int begin_of(const Place& p, int segment, int chunk) 
   return t < p.time ? t : p.time;
 }
 
-/// A chunk's elements; zeros behind the last step.
-__device__ __forceinline__ void load(pl_word from, const Place& p, int begin, T (&to)[kSteps]) {
-  const T* row = at<const T>(from) + p.first + (int64_t)begin * p.channels;
-  const int count = from ? p.time - begin : 0;
-#pragma unroll
-  for (int i = 0; i < kSteps; ++i) to[i] = i < count ? row[i * p.channels] : (T)0;
+/// A thread's part of an operand's segment in shared memory: element i lies at [i * 32].
+__device__ __forceinline__ T* own(const Place& p, int stage, int operand) {
+  const int area = stage * kOperands + operand;
+  return (T*)pl_dynamic + (area * p.warps + p.warp) * kSteps * 32 + p.lane;
 }
+
+/// Sends a chunk's elements to own shared memory, where its first step is not behind all; zeros
+/// behind the last step. They are there when arrived<n>() returns and at most n commit()s came
+/// after.
+__device__ __forceinline__ void fetch(pl_word from, const Place& p, int begin, T* to) {
+  const int count = p.time - begin;
+  if (!from) {
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) to[i * 32] = (T)0;
+    return;
+  }
+  const T* row = at<const T>(from) + p.first + (int64_t)begin * p.channels;
+#pragma unroll
+  for (int i = 0; i < kSteps; ++i) {
+#ifndef PL_EMULATED
+    if constexpr (sizeof(T) >= 4) {
+      const unsigned address = (unsigned)__cvta_generic_to_shared(to + i * 32);
+      asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(row),
+                   "n"(sizeof(T)), "r"(i < count ? (int)sizeof(T) : 0)
+                   : "memory");
+      row += i + 1 < count ? p.channels : 0;
+      continue;
+    }
+#endif
+    to[i * 32] = i < count ? row[(int64_t)i * p.channels] : (T)0;
+  }
+}
+__device__ __forceinline__ void commit() {
+#ifndef PL_EMULATED
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int n>
+__device__ __forceinline__ void arrived() {
+#ifndef PL_EMULATED
+  asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
+#endif
+}
+
 __device__ __forceinline__ W optional(pl_word address, int64_t i, W otherwise) {
   return address ? widen(at<const T>(address)[i]) : otherwise;
 }
 __device__ __forceinline__ void store(pl_word address, int64_t i, W value, bool live) {
   if (address && live) at<T>(address)[i] = narrow(value);
 }
-)";
 
-const char* const kWkvForward = R"(
 struct State {
   W a, b, o;
 };
@@ -94,81 +136,119 @@ struct State {
 /// The state behind `right`, whose steps together shift exponents by `shift`, begun with `left`.
 __device__ __forceinline__ State joined(const State& left, const State& right, W shift) {
   const Weights p = weigh(left.o + shift, right.o);
-  return {p.first * left.a + p.second * right.a, p.first * left.b + p.second * right.b, p.m};
+  return {multiplied(p.first, left.a, p.second * right.a),
+          multiplied(p.first, left.b, p.second * right.b), p.m};
 }
 __device__ __forceinline__ State advanced(const State& s, W k, W v, W decay) {
   const Weights p = weigh(decay + s.o, k);
-  return {p.first * s.a + p.second * v, p.first * s.b + p.second, p.m};
-}
-
-struct Shared {
-  W a[32][kWarps + 1], b[32][kWarps + 1], o[32][kWarps + 1];  // [channel][chunk]
-  W carry_a[32], carry_b[32], carry_o[32], decay[32];
-};
-
-/// From each chunk's own state to the one it begins with; the carry goes on to the next segment.
-__device__ __forceinline__ void scan(Shared& x, const Place& p, int segment) {
-  for (int j = p.warp; j < 32; j += p.warps) {
-    const int chunk = p.lane < p.warps ? p.lane : 0;
-    State s = {x.a[j][chunk], x.b[j][chunk], x.o[j][chunk]};
-    const State carry = {x.carry_a[j], x.carry_b[j], x.carry_o[j]};
-    const W decay = x.decay[j];
-    for (int d = 1; d < p.warps; d *= 2) {
-      const State left = {__shfl_up_sync(0xffffffffu, s.a, d), __shfl_up_sync(0xffffffffu, s.b, d),
-                          __shfl_up_sync(0xffffffffu, s.o, d)};
-      if (p.lane >= d) {
-        const int steps = begin_of(p, segment, p.lane + 1) - begin_of(p, segment, p.lane + 1 - d);
-        s = joined(left, s, (W)steps * decay);
-      }
-    }
-    const State whole = {__shfl_sync(0xffffffffu, s.a, p.warps - 1),
-                         __shfl_sync(0xffffffffu, s.b, p.warps - 1),
-                         __shfl_sync(0xffffffffu, s.o, p.warps - 1)};
-    const State before = {__shfl_up_sync(0xffffffffu, s.a, 1), __shfl_up_sync(0xffffffffu, s.b, 1),
-                          __shfl_up_sync(0xffffffffu, s.o, 1)};
-    s = carry;
-    if (p.lane > 0) s = joined(carry, before, (W)(begin_of(p, segment, p.lane) - segment) * decay);
-    if (p.lane < p.warps) {
-      x.a[j][p.lane] = s.a;
-      x.b[j][p.lane] = s.b;
-      x.o[j][p.lane] = s.o;
-    }
-    __syncwarp();
-    if (p.lane == 0) {
-      const State next = joined(carry, whole, (W)(begin_of(p, segment, p.warps) - segment) * decay);
-      x.carry_a[j] = next.a;
-      x.carry_b[j] = next.b;
-      x.carry_o[j] = next.o;
-    }
-  }
+  return {multiplied(p.first, s.a, p.second * v), multiplied(p.first, s.b, p.second), p.m};
 }
 
 /// What a chunk makes of an empty state. whole: it has all its steps, and no branch between them.
 template <bool whole>
-__device__ __forceinline__ State chunk_state(const T (&ks)[kSteps], const T (&vs)[kSteps],
-                                             int count, W decay) {
+__device__ __forceinline__ State chunk_state(const T* ks, const T* vs, int count, W decay) {
+  if (!whole && count <= 0) return {(W)0, (W)0, (W)-1e38};
   State s = {(W)0, (W)0, (W)-1e38};
+  W far[kSteps];
+  const int last = whole ? kSteps - 1 : count - 1;
 #pragma unroll
   for (int i = 0; i < kSteps; ++i) {
-    if (whole || i < count) s = advanced(s, widen(ks[i]), widen(vs[i]), decay);
+    if (whole || i < count) {
+      far[i] = multiplied(widen(ks[i * 32]), kUnit, (W)(last - i) * decay);
+      s.o = larger(s.o, far[i]);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kSteps; ++i) {
+    if (whole || i < count) {
+      const W e = power(far[i] - s.o);
+      s.a = multiplied(e, widen(vs[i * 32]), s.a);
+      s.b += e;
+    }
   }
   return s;
 }
 
+template <class X>
+__device__ __forceinline__ X lower(X x, int by) {
+  return __shfl_up_sync(0xffffffffu, x, by);
+}
+template <class X>
+__device__ __forceinline__ X upper(X x, int by) {
+  return __shfl_down_sync(0xffffffffu, x, by);
+}
+
+/// Chunks' states, or gradients, for a scan: [channel][chunk]. A warp scans kSide channels at once.
+constexpr int kSide = 32 / kWarps;
+struct Chunks {
+  W a[32][kWarps + 1], b[32][kWarps + 1], o[32][kWarps + 1];
+  __device__ __forceinline__ void put(int channel, int chunk, const State& s) {
+    a[channel][chunk] = s.a;
+    b[channel][chunk] = s.b;
+    o[channel][chunk] = s.o;
+  }
+  __device__ __forceinline__ State get(int channel, int chunk) const {
+    return {a[channel][chunk], b[channel][chunk], o[channel][chunk]};
+  }
+};
+
+/// From each chunk's own state to the one it begins with; the carry goes on to the next segment.
+__device__ __forceinline__ void scan(Chunks& x, State* carries, const W* decays, const Place& p,
+                                     int segment) {
+  const int chunk = p.lane % kWarps, begin = begin_of(p, segment, chunk);
+  const int behind = begin_of(p, segment, chunk + 1);
+  for (int j = p.warp * kSide + p.lane / kWarps; j < 32; j += p.warps * kSide) {
+    State s = x.get(j, chunk < p.warps ? chunk : 0);
+    const State carry = carries[j];
+    const W decay = decays[j];
+#pragma unroll
+    for (int d = 1; d < kWarps; d *= 2) {
+      const State left = {lower(s.a, d), lower(s.b, d), lower(s.o, d)};
+      const int steps = behind - begin_of(p, segment, chunk + 1 - d);
+      if (chunk >= d) s = joined(left, s, (W)steps * decay);
+    }
+    const State before = {lower(s.a, 1), lower(s.b, 1), lower(s.o, 1)};
+    const State start = chunk > 0 ? joined(carry, before, (W)(begin - segment) * decay) : carry;
+    __syncwarp();
+    if (chunk < p.warps) x.put(j, chunk, start);
+    if (chunk == p.warps - 1) carries[j] = joined(carry, s, (W)(behind - segment) * decay);
+  }
+}
+)";
+
+const char* const kWkvForward = R"(
+constexpr int kStages = 3;
+
+struct Shared {
+  Chunks chunks;
+  State carry[32];
+  W decay[32];
+};
+
 /// A chunk's results, from the state it begins with. row: of its first step.
 template <bool whole>
-__device__ __forceinline__ void read(State s, const T (&ks)[kSteps], const T (&vs)[kSteps],
-                                     int count, W decay, W bonus, T* row, int channels, bool live) {
+__device__ __forceinline__ void read(State s, const T* ks, const T* vs, int count, W decay, W bonus,
+                                     T* row, int channels, bool live) {
 #pragma unroll
   for (int i = 0; i < kSteps; ++i) {
     if (whole || i < count) {
-      const W k = widen(ks[i]), v = widen(vs[i]);
+      const W k = widen(ks[i * 32]) * kUnit, v = widen(vs[i * 32]);
       const Weights r = weigh(s.o, bonus + k);
-      const W y = (r.first * s.a + r.second * v) * inverse(r.first * s.b + r.second);
-      if (live) row[i * channels] = narrow(y);
+      const W mass = multiplied(r.first, s.b, r.second);
+      const W y = multiplied(r.first, s.a, r.second * v) * inverse(mass);
+      if (live) row[(int64_t)i * channels] = narrow(y);
       s = advanced(s, k, v, decay);
     }
   }
+}
+
+__device__ __forceinline__ void fetch_segment(const pl_words<14>& w, const Place& p, int n) {
+  const int begin = (n * p.warps + p.warp) * kSteps;
+  if (begin < p.time) {
+    fetch(w.v[0], p, begin, own(p, n % kStages, 0));
+    fetch(w.v[1], p, begin, own(p, n % kStages, 1));
+  }
+  commit();
 }
 
 // Words: k, v [B,T,C]; w, u [C]; a0, b0, o0 [B,C]; y [B,T,C]; a, b, o [B,C]; T; C; C / 32 rounded
@@ -177,31 +257,29 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32) NAME(const pl_words<14
   __shared__ Shared x;
   const Place p = place_of((int64_t)w.v[11], (int64_t)w.v[12], (int64_t)w.v[13]);
   const int64_t lane = p.batch * p.channels + p.channel;
-  const W decay = widen(at<const T>(w.v[2])[p.channel]);
-  const W bonus = widen(at<const T>(w.v[3])[p.channel]);
+  const int span = p.warps * kSteps, segments = (p.time + span - 1) / span;
+  for (int n = 0; n < kStages - 1; ++n) fetch_segment(w, p, n);
+  const W decay = widen(at<const T>(w.v[2])[p.channel]) * kUnit;
+  const W bonus = widen(at<const T>(w.v[3])[p.channel]) * kUnit;
   if (p.warp == 0) {
     x.decay[p.lane] = decay;
-    x.carry_a[p.lane] = optional(w.v[4], lane, (W)0);
-    x.carry_b[p.lane] = optional(w.v[5], lane, (W)0);
-    x.carry_o[p.lane] = optional(w.v[6], lane, (W)-1e38);
+    x.carry[p.lane] = {optional(w.v[4], lane, (W)0), optional(w.v[5], lane, (W)0),
+                       optional(w.v[6], lane, (W)-1e38) * kUnit};
   }
   const bool stored = w.v[7] && p.live;
-  for (int segment = 0; segment < p.time; segment += p.warps * kSteps) {
-    const int begin = segment + p.warp * kSteps, count = p.time - begin;
+  for (int n = 0; n < segments; ++n) {
+    const int begin = (n * p.warps + p.warp) * kSteps, count = p.time - begin;
+    const T *ks = own(p, n % kStages, 0), *vs = own(p, n % kStages, 1);
     T* row = at<T>(w.v[7]) + p.first + (int64_t)begin * p.channels;
-    T ks[kSteps], vs[kSteps];
-    load(w.v[0], p, begin, ks);
-    load(w.v[1], p, begin, vs);
     const bool whole = count >= kSteps;
-    State s = whole ? chunk_state<true>(ks, vs, count, decay)
-                    : chunk_state<false>(ks, vs, count, decay);
-    x.a[p.lane][p.warp] = s.a;
-    x.b[p.lane][p.warp] = s.b;
-    x.o[p.lane][p.warp] = s.o;
+    fetch_segment(w, p, n + kStages - 1);
+    arrived<kStages - 1>();
+    x.chunks.put(p.lane, p.warp, whole ? chunk_state<true>(ks, vs, count, decay)
+                                       : chunk_state<false>(ks, vs, count, decay));
     __syncthreads();
-    scan(x, p, segment);
+    scan(x.chunks, x.carry, x.decay, p, n * span);
     __syncthreads();
-    s = {x.a[p.lane][p.warp], x.b[p.lane][p.warp], x.o[p.lane][p.warp]};
+    const State s = x.chunks.get(p.lane, p.warp);
     if (whole) {
       read<true>(s, ks, vs, count, decay, bonus, row, p.channels, stored);
     } else {
@@ -210,9 +288,9 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32) NAME(const pl_words<14
   }
   __syncthreads();
   if (p.warp == 0) {
-    store(w.v[8], lane, x.carry_a[p.lane], p.live);
-    store(w.v[9], lane, x.carry_b[p.lane], p.live);
-    store(w.v[10], lane, x.carry_o[p.lane], p.live);
+    store(w.v[8], lane, x.carry[p.lane].a, p.live);
+    store(w.v[9], lane, x.carry[p.lane].b, p.live);
+    store(w.v[10], lane, x.carry[p.lane].o * (1 / kUnit), p.live);
   }
 }
 )";

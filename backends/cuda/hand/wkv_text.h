@@ -5,7 +5,7 @@ namespace plait::cuda {
 
 extern const char* const kWkvShared;
 extern const char* const kWkvForward;
-extern const char* const kWkvBackwardScan;
+extern const char* const kWkvBackwardChunk;
 extern const char* const kWkvBackward;
 
 }  // namespace plait::cuda

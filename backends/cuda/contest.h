@@ -1,0 +1,53 @@
+// Who runs a contraction: a library that does all of it, a library with a kernel behind it, or our
+// own kernel. By rule, or measured on the device and kept.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/device.h"
+#include "backends/cuda/fused.h"
+#include "backends/cuda/target.h"
+#include "backends/target.h"
+
+namespace plait::cuda {
+
+class Contest {
+ public:
+  /// `target` prints our own kernels.
+  Contest(Device& device, const Libraries& libraries, const Target& target, bool tf32)
+      : device_(device), libraries_(libraries), target_(target), tf32_(tf32) {}
+
+  Choice choose(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+                const DimBindings& largest, bool measure) const;
+
+ private:
+  struct Problem {
+    const loop::Contraction& contraction;
+    const loop::Kernel* epilogue;  // null: none
+    loop::BoundContraction bound;
+    const DimBindings& largest;
+    std::optional<Fused> fused;
+    std::optional<DType> apart;  // of the product, where a kernel follows it
+  };
+  struct Entry {
+    Choice choice;
+    double seconds = 0;
+  };
+
+  std::unique_ptr<LibraryCall> call(const Problem& p, bool fused, const std::string& id, bool slow,
+                                    std::string& why) const;
+  Choice as_choice(const Problem& p, const LibraryCall& call, bool fused) const;
+  Choice guessed(const Problem& p) const;
+  Choice measured(const Problem& p) const;
+  std::string key_of(const Problem& p) const;
+  std::optional<Choice> kept(const Problem& p, const std::string& stored) const;
+
+  Device& device_;
+  const Libraries& libraries_;
+  const Target& target_;
+  bool tf32_;
+};
+
+}  // namespace plait::cuda
