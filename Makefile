@@ -1,4 +1,5 @@
-# The verbs of the project. Each first sets up what the machine lacks (tools/setup.sh).
+# The verbs of the project. Each first sets up what the machine lacks (tools/setup.sh), but for those
+# of the GPU, which install nothing and are one line where there is no GPU.
 #   make            build/plait
 #   make train      trains a small RWKV-4 on our own sources, each time anew; ARGS: key=value
 #   make test       everything ctest knows, the check of the rooms included
@@ -6,6 +7,8 @@
 #   make sanitize   the tests under sanitizers; PRESET=asan-ubsan (default) or tsan
 #   make fuzz       a reader under libFuzzer; FORMAT=aicf (default), SECONDS=600
 #   make bench      every workload against the peers that are installed; ARGS are bench.py's
+#   make gpu-test   tests on this machine's GPU, one table last; ARGS are gpu_test.sh's suites
+#   make gpu-bench  every workload on the GPU against its peers there; ARGS are gpu_bench.py's
 #   make labs       kernels from naive to fast: a matrix product, convolutions, a reduction
 #   make format     clang-format over the tracked sources
 #   make clean      remove build/
@@ -17,7 +20,8 @@ FORMAT ?= aicf
 SECONDS ?= 600
 
 .DEFAULT_GOAL := program
-.PHONY: program setup configure train test kill-test sanitize fuzz bench labs format clean
+.PHONY: program setup configure train test kill-test sanitize fuzz bench gpu-programs gpu-test \
+  gpu-bench labs format clean
 
 setup:
 	@tools/setup.sh
@@ -54,6 +58,17 @@ fuzz:
 
 bench: program
 	@python3 tools/bench/bench.py $(ARGS)
+
+gpu-programs:
+	@if tools/gpu_test.sh --has-gpu; then cmake --preset release && \
+	  cmake --build --preset release -j $(JOBS) --target plait test_compiled_gpu test_cuda_hand \
+	    test_cuda_print test_cuda_product; fi
+
+gpu-test: gpu-programs
+	@tools/gpu_test.sh build $(ARGS)
+
+gpu-bench: gpu-programs
+	@python3 tools/bench/gpu_bench.py $(ARGS)
 
 labs: configure
 	@cmake --build --preset release --target lab_matmul lab_conv lab_reduce -j $(JOBS)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -102,6 +103,15 @@ class Space {
 
 class Code;
 
+/// What a device does at most, measured on it.
+struct Ceilings {
+  std::string device;           // as its maker calls it
+  double bytes_per_second = 0;  // read and written by a copy far larger than the caches
+  /// Of large products, by how they multiply: f16, bf16, tf32, f32.
+  std::map<std::string, double> operations_per_second;
+  std::string f32 = "f32";  // how products of f32 multiply on this target: f32 or tf32
+};
+
 class Target {
  public:
   virtual ~Target() = default;
@@ -130,6 +140,8 @@ class Target {
   /// Compiles the texts and binds the calls. `whole`: also one function that runs everything.
   virtual std::unique_ptr<Code> load(const std::vector<std::vector<Call>>& steps,
                                      const std::vector<std::string>& texts, bool whole) const = 0;
+  /// Measured at the first call on a device, then kept; nothing where the processor computes.
+  virtual std::optional<Ceilings> ceilings() const { return std::nullopt; }
 };
 
 /// Where a program's buffers are.

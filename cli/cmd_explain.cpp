@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/compiled.h"
 #include "cli/json.h"
+#include "profile/profile.h"
 
 namespace plait::cli {
 namespace {
@@ -42,9 +43,18 @@ std::string names_text(std::vector<std::string> names, std::size_t most) {
   return out.empty() ? "nothing" : out;
 }
 
+/// With kernels' ids as tables have them.
+std::string with_short_ids(const std::string& text) {
+  std::vector<std::string> words = split(text, ' ');
+  for (std::string& word : words) word = profile::short_id(word);
+  return join(words, " ");
+}
+
 /// What was decided, in the user's words: the label and the text behind it.
 std::pair<std::string, std::string> words_of(const LogEntry& entry) {
-  if (entry.pass == "choose") return {"chosen", str(entry.what, ": ", entry.why)};
+  if (entry.pass == "choose") {
+    return {"chosen", str(profile::short_id(entry.what), ": ", with_short_ids(entry.why))};
+  }
   const std::string value = value_of(entry);
   const std::string about = value.empty() ? entry.node : "%" + value;
   const bool planned = entry.pass == "group" || entry.pass == "place" || entry.pass == "order";

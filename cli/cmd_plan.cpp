@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/allocations.h"
+#include "cli/bindings.h"
 #include "cli/buffers.h"
 #include "cli/command.h"
 #include "cli/compiled.h"
@@ -150,6 +151,7 @@ Json plan_json(const Compiled& c, const std::vector<BufferLife>& lives) {
           {"from_cache", c.from_cache},
           {"stage_seconds", seconds},
           {"symbols", symbols},
+          {"bindings", bindings_json(p, lives)},
           {"buffers", buffers}};
 }
 
@@ -217,7 +219,8 @@ void run_plan(const Args& args) {
   if (json)
     result = plan_json(planned.compiled, lives);
   else
-    print(head_text(planned.compiled) + peak_text(planned.compiled.program, lives));
+    print(head_text(planned.compiled) + bindings_text(planned.compiled.program, lives) +
+          peak_text(planned.compiled.program, lives));
   if (!args.has("--check")) return json ? print_json(result) : void();
 
   const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
@@ -244,6 +247,7 @@ constinit const Command kPlan{
         "arena        all that lives within a step, feeds and fetches too\n"
         "scratch      workspace of kernels, and weights packed once\n"
         "lower bound  the largest sum of buffers alive in one step: no arena is smaller\n"
+        "static       what no feed and no state is bound to: it stays where the plan put it\n"
         "Steps are counted from 0.\n"
         "FILE may also be a plan that `plait compile` wrote.\n",
     .example =

@@ -36,6 +36,7 @@ Json rows_json(const std::vector<profile::Row>& rows, const char* name) {
                     {"share", row.share},
                     {"operations", row.operations},
                     {"bytes", row.bytes},
+                    {"peak_ms", row.peak_ms},
                     {"gflops", row.gflops},
                     {"gbs", row.gbs},
                     {"share_of_peak", row.share_of_peak}});
@@ -58,6 +59,10 @@ Json profile_json(const profile::Profile& p) {
           {"overhead_percent", p.overhead_percent},
           {"peak_gflops", p.peak_gflops},
           {"peak_gbs", p.peak_gbs},
+          {"ceilings_gflops", p.rates},
+          {"launch_ms", p.launch_ms},
+          {"apart_ms", p.apart_ms},
+          {"taken_us", p.taken_us},
           {"states_bytes", p.states_bytes},
           {"arena_bytes", p.arena_bytes},
           {"scratch_bytes", p.scratch_bytes},
@@ -79,10 +84,7 @@ void run_profile(const Args& args) {
   const ProfileRequest request{args.whole("--runs", 0, 1), seconds_wanted(args, 2)};
   const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
   Loaded loaded = load(load_planned(args), seed);
-  const profile::Peaks peaks = machine_peaks(*loaded.target);
-  profile::Profile p = profiled(loaded, request);
-  p.peak_gflops = peaks.gflops;
-  p.peak_gbs = peaks.gbs;
+  const profile::Profile p = profiled(loaded, request);
   if (args.has("-o")) io::write_file(args.text("-o"), {profile::to_megengine(p)});
   if (args.has("--trace")) io::write_file(args.text("--trace"), {profile::to_trace(p)});
   if (loaded.executor.program().whole) {
@@ -103,8 +105,10 @@ constinit const Command kProfile{
     .flags = kFlags,
     .details =
         "States have their initial values, feeds are random. The peaks are measured once on each\n"
-        "machine: multiply-adds in registers, a copy of memory larger than the caches. Every run\n"
-        "with clocks has one without beside it: their ratio is what the clocks cost.\n"
+        "machine: multiply-adds in registers, a copy of memory larger than the caches; on a GPU\n"
+        "large products of each precision, a copy of 1 GB. Every run with clocks has one without\n"
+        "beside it: their ratio is what the clocks cost. On a GPU every step is timed apart, and\n"
+        "all in one launch beside that: what the clock adds is taken off each step alike.\n"
         "FILE may also be a plan that `plait compile` wrote.\n",
     .example =
         "  $ plait profile 'model:resnet50?batch=1' --threads 1 -o p.json\n"

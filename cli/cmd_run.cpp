@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/compiled.h"
 #include "cli/json.h"
+#include "cli/kernel_trace.h"
 #include "cli/progress.h"
 #include "cli/results.h"
 #include "cli/run_plan.h"
@@ -27,7 +28,8 @@ constexpr Flag kFlags[] = {
     {"--states", "", "with --out: write the final states to DIR/states/NAME.npy too"},
     {"--against", "FILE", "run FILE on the same inputs and show how far the results are apart"},
     {"--within", "X", "with --against: fail where a relative difference is larger than X"},
-    {"--backend", "NAME", "ref (the default), cpu or null"},
+    {"--trace-kernels", "", "list the steps of a run by the ids of their kernels"},
+    {"--backend", "NAME", "ref (the default), cpu, cuda or null"},
     {"--threads", "N", "of the cpu backend; as many as there are cpus unless said"},
     kFp32Flag,
     kSeedFlag,
@@ -112,6 +114,9 @@ void run_run(const Args& args) {
   if (is_plan(args.words()[0])) return run_plan_file(args, steps, seed);
   const std::string backend = args.text("--backend", "ref");
   std::unique_ptr<Target> target = make_target(backend, target_options(args));
+  if (args.has("--trace-kernels") && !target) {
+    throw UsageError("--trace-kernels needs --backend cpu or cuda: only these have programs");
+  }
   // The one graph: its states do not depend on what else the package holds.
   const ir::Package package{{ir::Graph(chosen_graph(load_checked(args), args))}};
   const ir::Graph& graph = package.graphs[0];
@@ -134,6 +139,7 @@ void run_run(const Args& args) {
   write_results(args, results.fetched, [&] { return states_of(session); });
   Json result = json ? result_json(graph.name, names, results) : Json();
   if (!json) print_fetches(names, results.fetched);
+  if (args.has("--trace-kernels")) tell_kernels(*session.program(request), json, result);
   if (!args.has("--against")) return json ? print_json(result) : void();
 
   const Comparison comparison =

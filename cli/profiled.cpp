@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -49,6 +50,18 @@ std::string machine_name() {
     }
   }
   return "";
+}
+
+/// How a step computes, as Ceilings names it: products in their dtype, all else in f32.
+std::string precision_of(const plan::Step& step, const Ceilings& ceilings) {
+  for (const Call& call : step.calls) {
+    const auto* product = std::get_if<ProductCall>(&call);
+    if (!product || product->parts.empty()) continue;
+    const DType dtype = product->parts[0].contraction.dtype;
+    const std::string name = dtype == DType::f32 ? ceilings.f32 : std::string(name_of(dtype));
+    if (ceilings.operations_per_second.count(name)) return name;
+  }
+  return "f32";
 }
 
 profile::StepInfo info_of(const plan::Step& step, const plan::Program& p,
@@ -124,11 +137,57 @@ void timed_run(Executor& executor, profile::Run& run) {
   run.whole.end_ns = nanoseconds(Clock::now());
 }
 
+/// By the device's clock, all steps as one launch; 0 where there is none.
+double launch_seconds(Loaded& loaded) {
+  double seconds = 0;
+  loaded.refresh();
+  return loaded.executor.run_row(1, seconds) ? seconds : 0;
+}
+
 double plain_seconds(Executor& executor) {
   const Clock::time_point start = Clock::now();
   executor.run_steps([](std::size_t) {}, [](std::size_t) {});
   executor.wait();
   return seconds_since(start);
+}
+
+/// Measured, or as they were measured before for as many threads.
+profile::Peaks machine_peaks(const Target& target) {
+  const std::uint64_t key =
+      fnv1a64(str(machine_name(), "\n", target.identity(), "\n", target.threads()));
+  profile::Peaks peaks;
+  if (const auto kept = codegen::cache::load("peaks", key)) {
+    if (std::sscanf(kept->c_str(), "%lf %lf", &peaks.gflops, &peaks.gbs) == 2) return peaks;
+  }
+  peaks = profile::measure_peaks(target.threads());
+  codegen::cache::store("peaks", key, str(peaks.gflops, " ", peaks.gbs));
+  return peaks;
+}
+
+/// Peaks of the machine, or of the target's device with its name and every step's precision.
+void add_peaks(const Loaded& loaded, profile::Profile& out) {
+  const std::optional<Ceilings> ceilings = loaded.target->ceilings();
+  if (!ceilings) {
+    const profile::Peaks peaks = machine_peaks(*loaded.target);
+    out.peak_gflops = peaks.gflops;
+    out.peak_gbs = peaks.gbs;
+    return;
+  }
+  out.machine = out.device = ceilings->device;
+  out.peak_gbs = ceilings->bytes_per_second * 1e-9;
+  for (const auto& [name, rate] : ceilings->operations_per_second) out.rates[name] = rate * 1e-9;
+  std::map<std::string, std::int64_t> operations;
+  for (std::size_t s = 0; s < out.steps.size(); ++s) {
+    profile::StepInfo& step = out.steps[s];
+    step.precision = precision_of(loaded.executor.program().steps[s], *ceilings);
+    operations[step.precision] += step.operations;
+  }
+  std::int64_t most = -1;  // the rate of most operations stands for the program
+  for (const auto& [name, count] : operations) {
+    if (count <= most) continue;
+    most = count;
+    out.peak_gflops = out.rates[name];
+  }
 }
 
 }  // namespace
@@ -142,14 +201,16 @@ std::string type_of(const plan::Step& step) {
 
 profile::Profile profiled(Loaded& loaded, const ProfileRequest& request) {
   profile::Profile out = describe_program(loaded);
+  add_peaks(loaded, out);
   Executor& executor = loaded.executor;
   for (int i = 0; i < kWarmUps; ++i) {
     loaded.refresh();
     plain_seconds(executor);
+    launch_seconds(loaded);
   }
   const Clock::time_point start = Clock::now();
   Countdown countdown("profile");
-  std::vector<double> ratios;
+  std::vector<double> ratios, launches, apart;
   for (std::int64_t run = 0;; ++run) {
     const double used = seconds_since(start);
     const bool enough = request.runs > 0
@@ -173,21 +234,15 @@ profile::Profile profiled(Loaded& loaded, const ProfileRequest& request) {
     }
     const auto ns = static_cast<double>(timed.whole.end_ns - timed.whole.begin_ns);
     if (plain > 0) ratios.push_back(ns * 1e-9 / plain);
+    launches.push_back(launch_seconds(loaded) * 1e3);
+    apart.push_back(ns * 1e-6);
   }
   out.overhead_percent = ratios.empty() ? 0 : 100 * (median(std::move(ratios)) - 1);
+  out.launch_ms = median(std::move(launches));
+  if (out.launch_ms > 0) out.apart_ms = median(std::move(apart));
+  // A program that is one kernel runs other code than its steps do.
+  if (!executor.program().whole) take_off_clocks(out);
   return out;
-}
-
-profile::Peaks machine_peaks(const Target& target) {
-  const std::uint64_t key =
-      fnv1a64(str(machine_name(), "\n", target.identity(), "\n", target.threads()));
-  profile::Peaks peaks;
-  if (const auto kept = codegen::cache::load("peaks", key)) {
-    if (std::sscanf(kept->c_str(), "%lf %lf", &peaks.gflops, &peaks.gbs) == 2) return peaks;
-  }
-  peaks = profile::measure_peaks(target.threads());
-  codegen::cache::store("peaks", key, str(peaks.gflops, " ", peaks.gbs));
-  return peaks;
 }
 
 }  // namespace plait::cli

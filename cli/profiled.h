@@ -13,11 +13,9 @@ struct ProfileRequest {
 };
 
 /// Warms up, then runs each way in turn. `overhead_percent` is the median of the pairs' ratios less
-/// one; below zero where noise is larger than it. Peaks are left open.
+/// one; below zero where noise is larger than it. Steps that a device's clock timed are
+/// as within one launch: what the clock adds is taken off.
 profile::Profile profiled(Loaded& loaded, const ProfileRequest& request);
-
-/// Measured, or as they were measured before for as many threads.
-profile::Peaks machine_peaks(const Target& target);
 
 /// What a step is called in MegEngine's words.
 std::string type_of(const plan::Step& step);

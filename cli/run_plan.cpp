@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/compiled.h"
+#include "cli/kernel_trace.h"
 #include "cli/results.h"
 #include "cli/source.h"
 #include "ops/initializers.h"
@@ -85,8 +86,10 @@ void run_plan_file(const Args& args, std::int64_t steps, std::uint64_t seed) {
     return fetched;
   });
   write_results(args, results.fetched, [&] { return states_of(executor); });
-  if (json) return print_json(result_json(graph.name, names, results));
-  print_fetches(names, results.fetched);
+  Json result = json ? result_json(graph.name, names, results) : Json();
+  if (!json) print_fetches(names, results.fetched);
+  if (args.has("--trace-kernels")) tell_kernels(executor.program(), json, result);
+  if (json) print_json(result);
 }
 
 }  // namespace plait::cli

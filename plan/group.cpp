@@ -80,7 +80,7 @@ class Grouper {
     });
   }
 
-  /// One minus a vector that a whole matrix is multiplied with, say.
+  /// One minus a vector that a whole matrix is multiplied with, say, or a state times a number.
   bool is_cheap_and_small(std::size_t i) {
     const NodeFacts& f = facts_[i];
     if (!options_.fuse || f.expensive || f.operations > 2 || !f.nest.loaded.empty()) return false;
@@ -90,8 +90,13 @@ class Grouper {
       if (!a.guards.empty() || (by != ir::kNone && real(by))) return false;
     }
     if (is_contracted(graph_.nodes[i].outputs[0])) return false;
-    for (ir::NodeId reader : readers_[at(graph_.nodes[i].outputs[0])]) {
+    // Made where it is read, it costs nothing when that is one place.
+    const auto& readers = readers_[at(graph_.nodes[i].outputs[0])];
+    const bool once = readers.size() == 1 && facts(readers[0]).kind == Kind::kPoint &&
+                      point_count(facts(readers[0]).nest) == mine;
+    for (ir::NodeId reader : readers) {
       const NodeFacts& r = facts(reader);
+      if (once) continue;
       if (r.kind == Kind::kHand) return false;
       if (!((mine * 4 - point_count(r.nest)).hi() <= 0)) return false;
     }
@@ -258,11 +263,23 @@ class Grouper {
     }
   }
 
+  /// Whether all that is made of a node's result ends in reductions.
+  bool is_summed_only(ir::NodeId n) const {
+    const ir::ValueId v = result(n);
+    if (facts(n).kind != Kind::kPoint || kept_[at(v)] || readers_[at(v)].empty()) return false;
+    return std::all_of(readers_[at(v)].begin(), readers_[at(v)].end(), [&](ir::NodeId reader) {
+      return facts(reader).kind == Kind::kReduce || is_summed_only(reader);
+    });
+  }
+
   Decision try_join(ir::NodeId n, int g) {
     Group& to = group(g);
     const NodeFacts& f = facts(n);
     if (to.type == Group::Type::kHand) return Decision::forbid("it is a hand kernel");
     const bool epilogue = to.type == Group::Type::kContract;
+    if (epilogue && is_summed_only(n)) {
+      return Decision::forbid("only sums read it: they make it where they are");
+    }
     if (epilogue && f.kind != Kind::kPoint && f.kind != Kind::kMove) {
       return Decision::forbid("only pointwise work rides behind a contraction");
     }

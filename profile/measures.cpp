@@ -73,16 +73,22 @@ std::vector<std::int64_t> live_bytes(const Profile& profile) {
   return live;
 }
 
-Rates rates_of(const Profile& profile, std::int64_t operations, std::int64_t bytes,
-               double seconds) {
-  if (!(seconds > 0)) return {};
-  Rates out{static_cast<double>(operations) / seconds * 1e-9,
-            static_cast<double>(bytes) / seconds * 1e-9, 0};
-  if (profile.peak_gflops > 0) out.share_of_peak = out.gflops / profile.peak_gflops;
+double peak_seconds(const Profile& profile, const StepInfo& step) {
+  const auto named = profile.rates.find(step.precision);
+  const double gflops = named == profile.rates.end() ? profile.peak_gflops : named->second;
+  double seconds = 0;
+  if (gflops > 0) seconds = static_cast<double>(step.operations) / gflops * 1e-9;
   if (profile.peak_gbs > 0) {
-    out.share_of_peak = std::max(out.share_of_peak, out.gbs / profile.peak_gbs);
+    const auto bytes = static_cast<double>(step.bytes_read + step.bytes_written);
+    seconds = std::max(seconds, bytes / profile.peak_gbs * 1e-9);
   }
-  return out;
+  return seconds;
+}
+
+Rates rates_of(std::int64_t operations, std::int64_t bytes, double peak_seconds, double seconds) {
+  if (!(seconds > 0)) return {};
+  return {static_cast<double>(operations) / seconds * 1e-9,
+          static_cast<double>(bytes) / seconds * 1e-9, peak_seconds / seconds};
 }
 
 }  // namespace plait::profile

@@ -24,10 +24,18 @@ const Run* median_run(const Profile& profile);
 /// By step: what is not state and alive while it runs.
 std::vector<std::int64_t> live_bytes(const Profile& profile);
 
-/// Rates and share of the measured peaks in `seconds`; all 0 where that is no time.
+/// What a step takes at the measured peaks: the longer of its operations, at the rate of its
+/// precision, and its bytes. 0 without peaks.
+double peak_seconds(const Profile& profile, const StepInfo& step);
+
+/// Rates, and which part of `seconds` it would take at the peaks; all 0 where that is no time.
 struct Rates {
   double gflops = 0, gbs = 0, share_of_peak = 0;
 };
-Rates rates_of(const Profile& profile, std::int64_t operations, std::int64_t bytes, double seconds);
+Rates rates_of(std::int64_t operations, std::int64_t bytes, double peak_seconds, double seconds);
+inline Rates rates_of(const Profile& profile, const StepInfo& step, double seconds) {
+  return rates_of(step.operations, step.bytes_read + step.bytes_written,
+                  peak_seconds(profile, step), seconds);
+}
 
 }  // namespace plait::profile

@@ -16,7 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Sizes = std::vector<std::int64_t>;
 
-constexpr const char* kCompNode = "cpu0:0";
 constexpr const char* kThread = "walker";
 constexpr std::int64_t kArenaBase = 4096;  // addresses count from here: 0 would mean none
 
@@ -68,7 +67,7 @@ class Writer {
       footprints[id_text(op.id)] = footprint(op);
       if (!run_) continue;
       const Span span = span_of(op, until);
-      device[id_text(op.id)][kCompNode] = times(span.begin_ns, span.begin_ns, span.end_ns);
+      device[id_text(op.id)][comp_node()] = times(span.begin_ns, span.begin_ns, span.end_ns);
       // The host's share of a step is the way to it: from the end of the one before.
       host[id_text(op.id)][kThread] = times(until, span.begin_ns, span.begin_ns);
       until = span.end_ns;
@@ -105,6 +104,7 @@ class Writer {
   const StepInfo& step_of(const Operator& op) const {
     return p_.steps[static_cast<std::size_t>(op.step)];
   }
+  const char* comp_node() const { return p_.device.empty() ? "cpu0:0" : "gpu0:0"; }
   static bool in_arena(const BufferInfo& buffer) { return !buffer.is_state && buffer.offset >= 0; }
   /// The first version of a buffer, which owns its memory.
   const Var& owner_of(const Var& var) const {
@@ -151,8 +151,7 @@ class Writer {
     out["kernel"] = step.kernel;
     if (!run_) return out;
     const double seconds = seconds_of(run_->steps[static_cast<std::size_t>(op.step)]);
-    const Rates rates =
-        rates_of(p_, step.operations, step.bytes_read + step.bytes_written, seconds);
+    const Rates rates = rates_of(p_, step, seconds);
     out["gflops"] = rates.gflops;
     out["gbs"] = rates.gbs;
     out["share_of_peak"] = rates.share_of_peak;
@@ -239,7 +238,7 @@ class Writer {
       out["prev_dev_ptr_end"] = address + buffer_of(var).bytes;
     }
     out["flag"] = flags(var);
-    out["comp_node"] = kCompNode;
+    out["comp_node"] = comp_node();
     out["prev_dev_ptr"] = address;
     out["force_update_src"] = var.overwrites ? Json(id_text(owner_of(var).id)) : Json();
     out["dev_ptr"] = nullptr;
@@ -291,6 +290,10 @@ Json about(const Profile& p) {
           {"runs_ms", std::move(runs)},
           {"peak_gflops", p.peak_gflops},
           {"peak_gbs", p.peak_gbs},
+          {"rates_gflops", p.rates},
+          {"launch_ms", p.launch_ms},
+          {"apart_ms", p.apart_ms},
+          {"taken_us", p.taken_us},
           {"arena_bytes", p.arena_bytes},
           {"states_bytes", p.states_bytes},
           {"scratch_bytes", p.scratch_bytes},

@@ -9,6 +9,6 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 find_package(Threads REQUIRED)
 plait_room(profile
-  SOURCES measures.cpp megengine.cpp peaks.cpp sequence.cpp table.cpp trace.cpp ${profile_fma}
+  SOURCES clocks.cpp measures.cpp megengine.cpp peaks.cpp sequence.cpp table.cpp trace.cpp ${profile_fma}
   DEPENDS base nlohmann_json::nlohmann_json Threads::Threads
 )

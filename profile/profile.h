@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct StepInfo {
   std::string type;    // for grouping, in MegEngine's words: `Convolution`, `Elemwise`, `Reduce`
   std::string kernel;  // `gemm.avx2.f32.6x16`
   std::string path;    // of the module
+  std::string precision{};  // of Profile::rates, in which it computes; empty: peak_gflops counts
   std::int64_t operations = 0, bytes_read = 0, bytes_written = 0, scratch_bytes = 0;
   std::vector<int> inputs, outputs;  // indices into Profile::buffers
   std::vector<std::string> nodes;    // of the graph, inside this step
@@ -46,14 +48,27 @@ struct Run {
 
 struct Profile {
   std::string graph, backend, machine;
+  std::string device{};  // that has a clock of its own, as its maker calls it; empty: the processor
   std::vector<StepInfo> steps;
   std::vector<BufferInfo> buffers;
   std::vector<Run> runs;
-  double peak_gflops = 0, peak_gbs = 0;  // measured on this machine; 0: not measured
+  double peak_gflops = 0, peak_gbs = 0;   // measured on this machine; 0: not measured
+  std::map<std::string, double> rates{};  // GFLOP/s of large products by precision: a device's
   int threads = 1;
   std::int64_t arena_bytes = 0, states_bytes = 0, scratch_bytes = 0;
   double overhead_percent = 0;  // that timing the steps adds to a run
+  // Of a device: a run as one launch, the steps as its clock was read behind each of them, and what
+  // was taken off each step for that, so that they add up to one launch. 0: not measured, nothing.
+  double launch_ms = 0, apart_ms = 0, taken_us = 0;
 };
+
+/// Takes the same time off each step of every run, though no more than four fifths of it, so that
+/// the steps' medians add up to launch_ms: what reading a device's clock behind each step adds. The
+/// steps then follow each other without a gap. Nothing changes where they take less than launch_ms.
+void take_off_clocks(Profile& profile);
+
+/// A kernel's id as tables have it: of a long one the beginning, then a number made from all of it.
+std::string short_id(const std::string& id);
 
 /// In MegEngine's schema (io/megengine reads it, `plait report` reports on it); every footprint
 /// also says `kernel`, `gflops`, `gbs`, `share_of_peak`. Times are the run's of median length.
@@ -63,14 +78,15 @@ std::string to_megengine(const Profile& profile);
 /// of a step, and a counter of live bytes. Runs beyond 50,000 events are left out.
 std::string to_trace(const Profile& profile);
 
-/// A line of a table. `share` is of the time of all steps; `share_of_peak` of the nearer of the two
-/// measured peaks (0 without them; above 1 where a step's bytes stay in the caches). By step,
-/// `kind` is its name.
+/// A line of a table. `share` is of the time of all steps; `share_of_peak` what its steps would
+/// take at the measured peaks, each at the nearer of the two, of what they take (0 without peaks;
+/// above 1 where a step's bytes stay in the caches). By step, `kind` is its name.
 struct Row {
   std::string kind;
   int launches = 0;
   double ms = 0, share = 0, gflops = 0, gbs = 0, share_of_peak = 0;
   std::int64_t operations = 0, bytes = 0;
+  double peak_ms = 0;  // at the measured peaks
   std::string kernel;  // of a step
 };
 

@@ -4,13 +4,15 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "profile/measures.h"
 
 namespace plait::profile {
 namespace {
 
-constexpr int kMostSteps = 20;  // in the text
+constexpr int kMostSteps = 20;            // in the text
+constexpr std::size_t kMostIdBegin = 28;  // of a kernel's id
 
 std::string fixed(double x, int digits) {
   char text[64];
@@ -23,12 +25,27 @@ std::string percent(double share) { return fixed(share * 100, 1) + "%"; }
 /// `-` where nothing was counted or measured.
 std::string or_dash(double x, const std::string& text) { return x > 0 ? text : "-"; }
 
+/// In which numbers are printed: so many of the base unit, with so many digits.
+struct Unit {
+  const char* name;
+  double scale;
+  int digits;
+  std::string text(double x) const { return fixed(x * scale, digits); }
+};
+Unit time_unit(double most_ms) { return most_ms < 1 ? Unit{"us", 1e3, 2} : Unit{"ms", 1, 3}; }
+Unit operations_unit(double most_gflops) {
+  return most_gflops < 1e4 ? Unit{"GFLOP/s", 1, 1} : Unit{"TFLOP/s", 1e-3, 2};
+}
+Unit bytes_unit(double most_gbs) {
+  return most_gbs < 1e3 ? Unit{"GB/s", 1, 1} : Unit{"TB/s", 1e-3, 2};
+}
+
 /// Fills in what follows from time and counts. `seconds` are medians; shares are of their sum.
-void finish(const Profile& profile, std::vector<Row>& rows) {
+void finish(std::vector<Row>& rows) {
   double all = 0;
   for (const Row& row : rows) all += row.ms;
   for (Row& row : rows) {
-    const Rates rates = rates_of(profile, row.operations, row.bytes, row.ms * 1e-3);
+    const Rates rates = rates_of(row.operations, row.bytes, row.peak_ms * 1e-3, row.ms * 1e-3);
     row.share = all > 0 ? row.ms / all : 0;
     row.gflops = rates.gflops;
     row.gbs = rates.gbs;
@@ -38,8 +55,9 @@ void finish(const Profile& profile, std::vector<Row>& rows) {
                    [](const Row& a, const Row& b) { return a.ms > b.ms; });
 }
 
-void add_step(Row& row, const StepInfo& step) {
+void add_step(const Profile& profile, Row& row, const StepInfo& step) {
   ++row.launches;
+  row.peak_ms += peak_seconds(profile, step) * 1e3;
   row.operations += step.operations;
   row.bytes += step.bytes_read + step.bytes_written;
 }
@@ -61,38 +79,86 @@ double steps_seconds(const Run& run) {
 Row total_of(const Profile& profile) {
   Row row;
   row.kind = "all steps";
-  for (const StepInfo& step : profile.steps) add_step(row, step);
+  for (const StepInfo& step : profile.steps) add_step(profile, row, step);
   row.ms = median_ms(profile, steps_seconds);
   std::vector<Row> rows{row};
-  finish(profile, rows);
+  finish(rows);
   return rows[0];
 }
 
-std::vector<std::string> cells(const Row& row, bool by_step) {
-  std::vector<std::string> out{row.kind};
-  if (by_step) {
-    out.push_back(row.kernel);
-  } else {
-    out.push_back(with_commas(row.launches));
+/// The rows' own units: those of the largest number in each column.
+Table table_of(const std::vector<Row>& rows, bool by_step) {
+  double ms = 0, gflops = 0, gbs = 0;
+  for (const Row& row : rows) {
+    ms = std::max(ms, row.ms);
+    gflops = std::max(gflops, row.gflops);
+    gbs = std::max(gbs, row.gbs);
   }
-  out.insert(out.end(),
-             {fixed(row.ms, 3), percent(row.share), or_dash(row.gflops, fixed(row.gflops, 1)),
-              or_dash(row.gbs, fixed(row.gbs, 1)),
-              or_dash(row.share_of_peak, percent(row.share_of_peak))});
-  return out;
+  const Unit time = time_unit(ms), operations = operations_unit(gflops), bytes = bytes_unit(gbs);
+  Table table{{by_step ? "step" : "kind", by_step ? "kernel" : "launches", time.name, "share",
+               operations.name, bytes.name, "of peak"},
+              {false, !by_step, true, true, true, true, true},
+              {}};
+  for (const Row& row : rows) {
+    table.rows.push_back({row.kind, by_step ? short_id(row.kernel) : with_commas(row.launches),
+                          time.text(row.ms), percent(row.share),
+                          or_dash(row.gflops, operations.text(row.gflops)),
+                          or_dash(row.gbs, bytes.text(row.gbs)),
+                          or_dash(row.share_of_peak, percent(row.share_of_peak))});
+  }
+  return table;
 }
 
-std::string rate_line(const char* what, const std::string& count, double rate, const char* unit,
-                      double peak) {
-  std::string out = str("  ", what, " ", count, ": ", fixed(rate, 1), " ", unit);
-  if (peak > 0) out += str(", ", percent(rate / peak), " of the measured ", fixed(peak, 1));
+std::string rate_line(const char* what, const std::string& count, double rate, Unit unit,
+                      double peak, const std::string& of) {
+  std::string out = str("  ", what, " ", count, ": ", unit.text(rate), " ", unit.name);
+  if (peak > 0) out += str(", ", percent(rate / peak), " of the measured ", unit.text(peak), of);
+  return out + "\n";
+}
+
+/// The precision whose rate stands for the whole program: that of peak_gflops.
+std::string main_precision(const Profile& p) {
+  for (const auto& [name, gflops] : p.rates) {
+    if (gflops == p.peak_gflops) return str(" (", name, ")");
+  }
+  return "";
+}
+
+/// Of a device: what was measured on it, and what its clock adds to the steps.
+std::string device_text(const Profile& p, const Row& total) {
+  std::string out;
+  if (p.launch_ms > 0) {
+    out += str("  steps timed apart ", fixed(p.apart_ms, 4), " ms; all in one launch ",
+               fixed(p.launch_ms, 4), " ms");
+    if (p.taken_us > 0) {
+      out += str(": each step below is ", fixed(p.taken_us, 2), " us shorter than timed");
+    }
+    out += "\n";
+  }
+  if (p.rates.empty()) return out;
+  if (total.ms > 0) {
+    out += str("  each step at its ceiling: ", fixed(total.peak_ms, 4), " ms, ",
+               percent(total.share_of_peak), " of the steps' time\n");
+  }
+  const Unit bytes = bytes_unit(p.peak_gbs);
+  out += str("  ceilings measured: copy ", bytes.text(p.peak_gbs), " ", bytes.name, "; products");
+  const char* before = " ";
+  for (const auto& [name, gflops] : p.rates) {
+    const Unit unit = operations_unit(gflops);
+    out += str(before, name, " ", unit.text(gflops), " ", unit.name);
+    before = ", ";
+  }
   return out + "\n";
 }
 
 std::string head_text(const Profile& p, const Row& total) {
-  std::string out =
-      str(p.graph, " on ", p.backend, ", ", p.threads, p.threads == 1 ? " thread" : " threads",
-          p.machine.empty() ? "" : ", " + p.machine, "\n");
+  const std::string threads = str(p.threads, p.threads == 1 ? " thread" : " threads");
+  std::string out = str(p.graph, " on ", p.backend, ", ");
+  if (p.device.empty()) {
+    out += str(threads, p.machine.empty() ? "" : ", " + p.machine, "\n");
+  } else {
+    out += p.device + "\n";
+  }
   if (p.runs.empty()) return out + "  not run\n";
   const double whole = median_ms(p, [](const Run& run) { return seconds_of(run.whole); });
   double least = whole, most = whole;
@@ -105,10 +171,13 @@ std::string head_text(const Profile& p, const Row& total) {
   out += str("  median of ", p.runs.size(), p.runs.size() == 1 ? " run " : " runs ",
              fixed(whole, 3), " ms (", fixed(least, 3), " to ", fixed(most, 3), "); steps ",
              fixed(total.ms, 3), " ms, between them ", fixed(between, 3), " ms\n");
-  const Rates rates = rates_of(p, total.operations, total.bytes, whole * 1e-3);
-  out += rate_line("operations", with_commas(total.operations), rates.gflops, "GFLOP/s",
-                   p.peak_gflops);
-  out += rate_line("bytes", bytes_text(total.bytes), rates.gbs, "GB/s", p.peak_gbs);
+  const Rates rates = rates_of(total.operations, total.bytes, 0, whole * 1e-3);
+  out += rate_line("operations", with_commas(total.operations), rates.gflops,
+                   operations_unit(std::max(rates.gflops, p.peak_gflops)), p.peak_gflops,
+                   main_precision(p));
+  out += rate_line("bytes", bytes_text(total.bytes), rates.gbs,
+                   bytes_unit(std::max(rates.gbs, p.peak_gbs)), p.peak_gbs, "");
+  out += device_text(p, total);
   if (p.overhead_percent > 0) {
     out += str("  timing the steps makes a run ", fixed(p.overhead_percent, 2), "% longer\n");
   }
@@ -137,7 +206,7 @@ std::vector<Row> by_kind(const Profile& profile) {
       rows.back().kind = step.type;
     }
     row_of.push_back(entry.first->second);
-    add_step(rows[row_of.back()], step);
+    add_step(profile, rows[row_of.back()], step);
   }
   for (std::size_t r = 0; r < rows.size(); ++r) {
     rows[r].ms = median_ms(profile, [&](const Run& run) {
@@ -148,7 +217,7 @@ std::vector<Row> by_kind(const Profile& profile) {
       return seconds;
     });
   }
-  finish(profile, rows);
+  finish(rows);
   return rows;
 }
 
@@ -159,32 +228,33 @@ std::vector<Row> by_step(const Profile& profile, int most) {
     Row row;
     row.kind = profile.steps[s].name;
     row.kernel = profile.steps[s].kernel;
-    add_step(row, profile.steps[s]);
+    add_step(profile, row, profile.steps[s]);
     row.ms = median_ms(profile, [&](const Run& run) { return seconds_of(run.steps[s]); });
     rows.push_back(std::move(row));
   }
-  finish(profile, rows);
+  finish(rows);
   rows.resize(std::min(rows.size(), static_cast<std::size_t>(std::max(most, 0))));
   return rows;
 }
 
+std::string short_id(const std::string& id) {
+  if (id.size() <= kMostIdBegin + 9) return id;
+  char hash[16];
+  std::snprintf(hash, sizeof hash, "~%08x", fnv1a32(id));
+  return id.substr(0, kMostIdBegin) + hash;
+}
+
 std::string table_text(const Profile& profile) {
-  const std::vector<Row> kinds = by_kind(profile), steps = by_step(profile, kMostSteps);
+  std::vector<Row> kinds = by_kind(profile);
+  const std::vector<Row> steps = by_step(profile, kMostSteps);
   const Row total = total_of(profile);
-  Table by_kinds{{"kind", "launches", "ms", "share", "GFLOP/s", "GB/s", "of peak"},
-                 {false, true, true, true, true, true, true},
-                 {}};
-  for (const Row& row : kinds) by_kinds.rows.push_back(cells(row, false));
-  by_kinds.rows.push_back(cells(total, false));
-  Table by_steps{{"step", "kernel", "ms", "share", "GFLOP/s", "GB/s", "of peak"},
-                 {false, false, true, true, true, true, true},
-                 {}};
-  for (const Row& row : steps) by_steps.rows.push_back(cells(row, true));
-  std::string out = head_text(profile, total) + memory_text(profile) + "\n" + by_kinds.text();
+  kinds.push_back(total);
+  std::string out =
+      head_text(profile, total) + memory_text(profile) + "\n" + table_of(kinds, false).text();
   if (steps.empty()) return out;
   const bool cut = steps.size() < profile.steps.size();
   out += str("\n", cut ? str("The slowest ", steps.size(), " of ", profile.steps.size()) : "All",
-             " steps:\n", by_steps.text());
+             " steps:\n", table_of(steps, true).text());
   return out;
 }
 

@@ -38,12 +38,11 @@ Json live_counter(std::int64_t at_ns, std::int64_t bytes) {
 }
 
 Json step_args(const Profile& profile, const StepInfo& step, Span span) {
-  const std::int64_t bytes = step.bytes_read + step.bytes_written;
-  const Rates rates = rates_of(profile, step.operations, bytes, seconds_of(span));
+  const Rates rates = rates_of(profile, step, seconds_of(span));
   return {{"kernel", step.kernel},
           {"path", step.path},
           {"operations", step.operations},
-          {"bytes", bytes},
+          {"bytes", step.bytes_read + step.bytes_written},
           {"gflops", rates.gflops},
           {"gbs", rates.gbs},
           {"share_of_peak", rates.share_of_peak},
@@ -78,7 +77,8 @@ std::string to_trace(const Profile& profile) {
   verify(profile);
   Json events = Json::array();
   events.push_back(named_track("process_name", 0, profile.graph));
-  events.push_back(named_track("thread_name", 0, "steps"));
+  events.push_back(named_track("thread_name", 0,
+                               profile.device.empty() ? "steps" : "steps on " + profile.device));
   std::size_t threads = 0;
   for (const Run& run : profile.runs) threads = std::max(threads, run.threads.size());
   for (std::size_t t = 1; t <= threads; ++t) {
@@ -97,6 +97,8 @@ std::string to_trace(const Profile& profile) {
                      {{"graph", profile.graph},
                       {"backend", profile.backend},
                       {"machine", profile.machine},
+                      {"launch_ms", profile.launch_ms},
+                      {"apart_ms", profile.apart_ms},
                       {"runs", profile.runs.size()},
                       {"runs_written", written}}}};
   return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

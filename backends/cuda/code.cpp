@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "backends/cuda/fused.h"
 #include "backends/cuda/hand/hand.h"
@@ -135,7 +136,9 @@ class CudaCode : public Code {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       units[i % count] += texts[i];
       const std::size_t begin = std::string(kNameComment).size();
-      unit_of_[texts[i].substr(begin, texts[i].find('\n') - begin)] = i % count;
+      const std::string name = texts[i].substr(begin, texts[i].find('\n') - begin);
+      unit_of_[name] = i % count;
+      if (texts[i].find(name + "_many(") != std::string::npos) many_.insert(name);
     }
     whole_ = whole && count > 0;
     if (whole_) units[0] = codegen::cuda::unit_header() + whole_text(steps_, texts);
@@ -203,7 +206,11 @@ class CudaCode : public Code {
     for (const auto& [name, calls] : same) {
       std::vector<std::vector<Launch>> each;
       for (const LoopCall* call : calls) each.push_back(bind_loop(*call, step, sizes, shared));
-      acts.push_back(each.size() == 1 ? Act{{}, std::move(each[0])} : together(name, each));
+      if (each.size() > 1 && many_.contains(name)) {
+        acts.push_back(together(name, each));
+      } else {
+        for (std::vector<Launch>& launches : each) acts.push_back({{}, std::move(launches)});
+      }
     }
     return acts;
   }
@@ -414,7 +421,8 @@ class CudaCode : public Code {
   std::shared_ptr<const Libraries> libraries_;
   std::vector<std::vector<Call>> steps_;
   std::vector<std::shared_ptr<Module>> modules_;
-  std::map<std::string, std::size_t> unit_of_;         // of a function
+  std::set<std::string> many_;                  // functions that take many calls in one launch
+  std::map<std::string, std::size_t> unit_of_;  // of a function
   std::map<const HandCall*, std::size_t> hand_units_;  // of a call in steps_
   bool whole_ = false, warm_ = false;
   double build_seconds_ = 0;

@@ -31,6 +31,9 @@ class DriverLibraries : public Libraries {
     options.compile_engines = slow;
     return make_library_call(contraction, result, false, options, epilogue, why);
   }
+  std::shared_ptr<const Libraries> with(bool tf32) const override {
+    return std::make_shared<DriverLibraries>(device_, tf32);
+  }
 
  private:
   std::shared_ptr<Device> device_;

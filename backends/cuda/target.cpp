@@ -1,6 +1,7 @@
 // What a GPU offers, and which implementation of a contraction it takes.
 #include "backends/cuda/target.h"
 
+#include "backends/cuda/ceilings.h"
 #include "backends/cuda/code.h"
 #include "backends/cuda/contest.h"
 #include "backends/cuda/hand/hand.h"
@@ -128,6 +129,9 @@ class CudaTarget : public Target {
   std::unique_ptr<Code> load(const std::vector<std::vector<Call>>& steps,
                              const std::vector<std::string>& texts, bool whole) const override {
     return load_code(device_, libraries_, steps, texts, whole);
+  }
+  std::optional<Ceilings> ceilings() const override {
+    return ceilings_of(*device_, libraries_.get(), options_.tf32);
   }
 
  private:

@@ -21,6 +21,8 @@ class Libraries {
                                             const LibraryEpilogue& epilogue,
                                             const std::string& variant, bool slow,
                                             std::string& why) const = 0;
+  /// The same libraries, with products of f32 in tf32 or not.
+  virtual std::shared_ptr<const Libraries> with(bool tf32) const = 0;
 };
 
 struct CudaOptions {

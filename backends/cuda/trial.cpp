@@ -9,7 +9,7 @@
 namespace plait::cuda {
 namespace {
 
-constexpr int kRuns = 7;
+constexpr int kRow = 10, kTries = 4;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -84,20 +84,32 @@ char* Trial::take(std::int64_t bytes, bool random) {
   return data;
 }
 
+/// By replays of a row of runs, so that the host's part is not in it.
 template <class F>
-double Trial::median_seconds(F run) {
+double Trial::seconds_of(F run) {
   run();
-  std::vector<double> seconds;
-  for (int i = 0; i < kRuns; ++i) {
+  const int row = device_.can_record() ? kRow : 1;
+  std::unique_ptr<Recording> recording;
+  if (row > 1) {
+    device_.begin_recording();
+    for (int i = 0; i < row; ++i) run();
+    recording = device_.end_recording();
+    device_.replay(*recording);
+  }
+  double least = 1e9;
+  for (int i = 0; i < kTries; ++i) {
     device_.forget_marks();
     const int begin = device_.mark();
-    run();
+    if (recording) {
+      device_.replay(*recording);
+    } else {
+      run();
+    }
     const int end = device_.mark();
     device_.wait();
-    seconds.push_back(device_.seconds(begin, end));
+    least = std::min(least, device_.seconds(begin, end) / row);
   }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
+  return least;
 }
 
 Launch Trial::launch_of(const PrintedLoop& printed, const std::vector<char*>& buffers) {
@@ -125,28 +137,38 @@ double Trial::time(LibraryCall& call, const std::optional<Fused>& fused) {
   if (fused && fused->residual >= 0) o.residual = buffers_[at(fused->residual)];
   o.workspace = take(std::max(call.tune_bytes(), call.workspace_bytes()), false);
   call.tune(device_.stream(), o);
-  return median_seconds([&] {
+  return seconds_of([&] {
     if (const char* error = call.run(device_.stream(), o)) throw RunError(error);
   });
 }
 
-double Trial::time(const PrintedLoop& generated) {
-  const auto modules = device_.compile({codegen::cuda::unit_header() + generated.text}).modules;
+std::vector<double> Trial::time(const std::vector<PrintedLoop>& generated) {
+  std::vector<std::string> texts;
+  for (const PrintedLoop& p : generated) texts.push_back(codegen::cuda::unit_header() + p.text);
+  const auto modules = device_.compile(texts).modules;
+  std::vector<double> seconds;
+  for (std::size_t i = 0; i < generated.size(); ++i) {
+    seconds.push_back(time(generated[i], *modules[i]));
+  }
+  return seconds;
+}
+
+double Trial::time(const PrintedLoop& generated, const Module& module) {
   const std::string& name = generated.call.function.name;
   std::vector<char*> buffers{a_, b_};
   if (buffers_.empty()) buffers.push_back(c_);
   buffers.insert(buffers.end(), buffers_.begin(), buffers_.end());
   Launch launch = launch_of(generated, buffers);
-  launch.function = modules[0]->function(name);
+  launch.function = module.function(name);
   Launch finish = launch;
   const bool two = !generated.call.finish_rows.is(0);
   if (two) {
-    finish.function = modules[0]->function(name + "_finish");
+    finish.function = module.function(name + "_finish");
     finish.blocks = evaluate(generated.call.finish_rows, sizes_);
     finish.threads = codegen::cuda::kThreads;
     finish.block_bytes = finish_bytes(generated.call);
   }
-  return median_seconds([&] {
+  return seconds_of([&] {
     device_.launch(launch);
     if (two) device_.launch(finish);
   });

@@ -25,14 +25,15 @@ class Trial {
 
   /// Seconds of a library's call, once it chose its fastest algorithm.
   double time(LibraryCall& call, const std::optional<Fused>& fused);
-  /// Seconds of a kernel that does it all.
-  double time(const PrintedLoop& generated);
+  /// Seconds of each of some kernels that do it all.
+  std::vector<double> time(const std::vector<PrintedLoop>& generated);
 
  private:
   char* take(std::int64_t bytes, bool random);
   Launch launch_of(const PrintedLoop& printed, const std::vector<char*>& buffers);
+  double time(const PrintedLoop& generated, const Module& module);
   template <class F>
-  double median_seconds(F run);
+  double seconds_of(F run);
 
   Device& device_;
   DimBindings sizes_;

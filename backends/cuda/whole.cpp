@@ -89,17 +89,19 @@ std::string whole_text(const std::vector<std::vector<Call>>& steps,
                        const std::vector<std::string>& texts) {
   std::string words, bodies;
   std::size_t word = 0;
-  const auto add = [&](const std::string& body, std::int64_t blocks) {
-    const std::string call =
-        str(body, "(v + ", word, ", ", blocks == 1 ? "0" : "b", "); __syncthreads();");
-    bodies += blocks == 1 ? str("    ", call, "\n")
-                          : str("    for (int64_t b = 0; b < ", blocks, "; ++b) { ", call, " }\n");
+  const auto add = [&](const LoopCall& call, const char* stage, std::int64_t blocks) {
+    // Blocks of one call do not read what others of it write; those with shared memory end with a
+    // barrier of their own.
+    const std::string body = str(call.function.name, stage, "(v + ", word, ", ");
+    bodies += blocks == 1 ? str("    ", body, "0);\n")
+                          : str("    for (int64_t b = 0; b < ", blocks, "; ++b) ", body, "b);\n");
   };
   for (const std::vector<Call>& calls : steps) {
     each_generated(calls, [&](const LoopCall& call) {
-      add(call.function.name + "_body", call.rows.value());
+      add(call, "_body", call.rows.value());
       if (!call.finish_rows.is(0)) {
-        add(call.function.name + "_finish_body", call.finish_rows.value());
+        bodies += "    __syncthreads();\n";
+        add(call, "_finish_body", call.finish_rows.value());
       }
       for (std::size_t i = 0; i < word_count(call); ++i) {
         words += str("  v[", word + i, "] = w.v[", kFirst + word + i, "]",
@@ -107,6 +109,7 @@ std::string whole_text(const std::vector<std::vector<Call>>& steps,
       }
       word += word_count(call);
     });
+    bodies += "    __syncthreads();\n";
   }
   return str(functions_text(texts), "extern \"C\" __global__ void __launch_bounds__(",
              codegen::cuda::kThreads, ") plait_whole(const pl_words<", kFirst + word, "> w) {\n",

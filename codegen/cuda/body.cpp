@@ -34,34 +34,53 @@ std::string other_text(DType held, double otherwise) {
   return number_text(natural(held), otherwise);
 }
 
+/// Whether an operand is a half of this dtype, or a number that every half has.
+bool is_half_operand(const loop::Kernel& k, const KernelOperand& o, DType dtype) {
+  if (!o.guards.empty() && o.otherwise != 0) return false;
+  switch (o.kind) {
+    case KernelOperand::kNumber:
+      return o.number == 0;
+    case KernelOperand::kTile:
+      return false;
+    case KernelOperand::kLet:
+      return k.lets[at(o.let)].dtype == dtype || k.lets[at(o.let)].dtype == DType::boolean;
+    case KernelOperand::kLoad:
+      break;
+  }
+  const DType held = k.buffers[at(o.load.buffer)].dtype;
+  return held == dtype || held == DType::boolean;
+}
+
 /// Whether a half needs no rounding: the result is one of operands of its own dtype.
 bool is_exact(const loop::Kernel& k, const Let& let) {
   if (!is_half(let.dtype) || let.compute != DType::f32) return false;
-  for (const KernelOperand& o : let.operands) {
-    DType held = DType::f32;
-    if (o.kind == KernelOperand::kLet) held = k.lets[at(o.let)].dtype;
-    if (o.kind == KernelOperand::kLoad) held = k.buffers[at(o.load.buffer)].dtype;
-    const bool zero = o.kind == KernelOperand::kNumber && o.number == 0;
-    if (held != let.dtype && held != DType::boolean && !zero) return false;
-  }
   using loop::ScalarOp;
-  for (const loop::Tape::Step& s : loop::flatten(let.body).steps) {
+  const loop::Tape tape = loop::flatten(let.body);
+  std::vector<bool> exact;  // of every step
+  for (const loop::Tape::Step& s : tape.steps) {
     switch (s.op) {
       case ScalarOp::kLoad:
-      case ScalarOp::kMax:
-      case ScalarOp::kMin:
-      case ScalarOp::kSelect:
-      case ScalarOp::kNeg:
-      case ScalarOp::kAbs:
+        exact.push_back(is_half_operand(k, let.operands[at(s.load)], let.dtype));
         break;
       case ScalarOp::kConst:
-        if (s.constant != 0) return false;
+        exact.push_back(s.constant == 0);
+        break;
+      case ScalarOp::kMax:
+      case ScalarOp::kMin:
+        exact.push_back(exact[at(s.a)] && exact[at(s.b)]);
+        break;
+      case ScalarOp::kSelect:
+        exact.push_back(exact[at(s.b)] && exact[at(s.c)]);
+        break;
+      case ScalarOp::kNeg:
+      case ScalarOp::kAbs:
+        exact.push_back(exact[at(s.a)]);
         break;
       default:
-        return false;
+        exact.push_back(false);
     }
   }
-  return true;
+  return exact.back();
 }
 
 }  // namespace

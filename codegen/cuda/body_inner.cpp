@@ -11,7 +11,7 @@ using loop::Let;
 using loop::Level;
 
 /// Bytes of loads that a thread may hold before it computes, and over the stages before.
-constexpr int kSplitBytes = 128, kFetchBytes = 64;
+constexpr int kSplitBytes = 128, kBatchBytes = 256, kFetchBytes = 64;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -219,8 +219,8 @@ void Body::inner(Lines& out, int stage, const Walk& walk, const std::string& liv
   // Stores may touch what a later vector loads, for all the compiler knows: loads come first.
   const int bytes = vector_bytes(stage) * walk.steps;
   const bool early = fetched_[at(stage)];
-  split_ = early || (walk.steps > 1 && (walk.batched || has_inner_stores(stage)) && bytes > 0 &&
-                     bytes <= kSplitBytes);
+  const int most = walk.batched ? kBatchBytes : has_inner_stores(stage) ? kSplitBytes : 0;
+  split_ = early || (walk.steps > 1 && bytes > 0 && bytes <= most);
   if (split_ && !early) batch(out, stage, walk);
   steps(out, walk, [&] {
     if (!split_) vector_loads(out, stage, false);

@@ -152,8 +152,8 @@ void Writer::cut_columns(Lines& out, Body& body) {
   if (s_.deep == 1) out.add("#pragma unroll 4");
   out.open(str("for (", type_, " base_ = begin_ + ty_; base_ < end_; base_ += ", unit, ")"));
   const auto open_row = [&](Lines& lines) {
-    lines.add(str("const ", type_, " row_ = base_", s_.deep > 1 ? str(" + c_ * ", s_.rows) : "",
-                  ";"));
+    lines.add(
+        str("const ", type_, " row_ = base_", s_.deep > 1 ? str(" + c_ * ", s_.rows) : "", ";"));
     if (s_.deep > 1 && !even) lines.open("if (row_ < end_)");
     decode(lines, k_.rows, "row_", type_, 0, n_);
     body.row(lines, 0, "0");
@@ -243,8 +243,8 @@ void Writer::finish_one(Lines& out, Body& body, int i, int number) {
   std::string place = "t_";
   if (inner) {
     const std::string size = text_of(inner_count(k_));
-    out.add(str("const ", type_, " j_ = block_ % ", blocks, " * ", width, " + tid_ % ", width,
-                ";"));
+    out.add(
+        str("const ", type_, " j_ = block_ % ", blocks, " * ", width, " + tid_ % ", width, ";"));
     out.open(str("if (j_ < ", size, ")"));
     place = str("t_ * ", size, " + j_");
   }

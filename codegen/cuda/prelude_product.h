@@ -345,13 +345,13 @@ struct pl_product {
   }
 };
 
-/// Blocks that stay: each walks tiles, as many apart as there are blocks. Four warps bring tiles of
+/// Blocks that stay: each walks tiles, as many apart as there are blocks. Some warps bring tiles of
 /// the operands, also those of the next tile while this one is stored; the others sum. A stage's
 /// `full` gate opens when it is there, its `free` gate when it is summed.
 template <class P>
 struct pl_standing {
   typedef typename P::I I;
-  static constexpr int SUMMING = P::WARPS_M * 32, BRINGING = 128;
+  static constexpr int SUMMING = P::WARPS_M * 32, BRINGING = P::BRINGING;
   typedef pl_loader<P, typename P::A, P::BM, P::RB, BRINGING, 1, 4> A;
   typedef pl_loader<P, typename P::B, P::BN, P::RB, BRINGING, 1, 4> B;
   typedef typename P::template CORE<P, typename A::Tile, typename B::Tile> Core;
@@ -374,10 +374,10 @@ struct pl_standing {
     }
     __syncthreads();
     if (threadIdx.x >= SUMMING) {
-      pl_registers<P::FEW>();
+      if constexpr (P::FEW > 0) pl_registers<P::FEW>();
       bring(w, block, shared, full, full + P::STAGES);
     } else {
-      pl_registers<P::MANY>();
+      if constexpr (P::MANY > 0) pl_registers<P::MANY>();
       sum(w, block, shared, full, full + P::STAGES);
     }
   }
@@ -396,8 +396,7 @@ struct pl_standing {
       const I from = at.from * A::Tile::K;
       if constexpr (A::TABLE || B::TABLE) pl_meet<BRINGING>(1);  // nobody reads the tables
       a.start(w, thread, 1, at.batch, at.m, P::rows(w), from, shared + TABLES);
-      b.start(w, thread, 1, at.batch, at.n, P::columns(w), from,
-              shared + TABLES + A::TABLE_BYTES);
+      b.start(w, thread, 1, at.batch, at.n, P::columns(w), from, shared + TABLES + A::TABLE_BYTES);
 #pragma unroll 1
       for (I i = 0; i < at.steps; ++i) {
         pl_gate_wait(free + stage, (round & 1) ^ 1);
@@ -413,8 +412,8 @@ struct pl_standing {
     pl_copy_wait<0>();
   }
 
-  static __device__ __forceinline__ void sum(const pl_word* w, int64_t block,
-                                             unsigned char* shared, pl_gate* full, pl_gate* free) {
+  static __device__ __forceinline__ void sum(const pl_word* w, int64_t block, unsigned char* shared,
+                                             pl_gate* full, pl_gate* free) {
     const int64_t tiles = pl_place<P>::tiles(w);
     const bool speaks = threadIdx.x % 32 == 0;  // for its warp
     int stage = 0, round = 0, bad = 0;

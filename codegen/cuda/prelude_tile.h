@@ -27,8 +27,9 @@ struct pl_tile {
   }
 };
 
-/// Brings tiles of X, every EACH-th one along k, by THREADS threads. Accesses of X::V elements; those
-/// of less than 4 bytes go through registers. More than MOST rows of a thread stand in a table.
+/// Brings tiles of X, every EACH-th one along k, by THREADS threads. Accesses of X::V elements;
+/// those of less than 4 bytes go through registers. More than MOST rows of a thread stand in a
+/// table.
 template <class P, class X, int ROWS, int RB, int THREADS, int EACH = 1, int MOST = 8>
 struct pl_loader {
   typedef typename P::I I;
@@ -104,10 +105,11 @@ struct pl_loader {
     }
   }
 
+  template <bool WHOLE>
   __device__ __forceinline__ void one(const pl_word* p, unsigned char* to, int i, I row, int row_h,
                                       int row_w) {
     bool take = k.inside(p) && is_inside(p, row_h, row_w);
-    if constexpr (LINEAR) take = take && i * STEP < left;
+    if constexpr (LINEAR && !WHOLE) take = take && i * STEP < left;
     const T* from = base + (row + X::offset(p, k));
     if constexpr (LINEAR) from += (int64_t)(i * STEP) * X::step(p);
     const int tile_row = X::ALONG_K ? line + i * STEP : side;
@@ -121,20 +123,28 @@ struct pl_loader {
 
   /// Begins to bring the next tile.
   __device__ __forceinline__ void fetch(const pl_word* p, unsigned char* to) {
+    if (LINEAR && left > (PASSES - 1) * STEP) {  // so for most tiles
+      passes<true>(p, to);
+    } else {
+      passes<false>(p, to);
+    }
+    k.template move<EACH * Tile::K - (X::ALONG_K ? 0 : PASSES)>(p);
+  }
+  template <bool WHOLE>
+  __device__ __forceinline__ void passes(const pl_word* p, unsigned char* to) {
 #pragma unroll
     for (int i = 0; i < PASSES; ++i) {
       if constexpr (TABLE) {
         const int row = line + i * STEP;
         const int* coordinates = (const int*)(table + ROWS) + 2 * row;
-        one(p, to, i, (I)table[row], X::GUARDED ? coordinates[0] : 0,
-            X::GUARDED ? coordinates[1] : 0);
+        one<WHOLE>(p, to, i, (I)table[row], X::GUARDED ? coordinates[0] : 0,
+                   X::GUARDED ? coordinates[1] : 0);
       } else {
         const int j = KEPT > 1 ? i : 0;
-        one(p, to, i, at[j], h[j], w[j]);
+        one<WHOLE>(p, to, i, at[j], h[j], w[j]);
       }
       if constexpr (!X::ALONG_K) k.template move<1>(p);
     }
-    k.template move<EACH * Tile::K - (X::ALONG_K ? 0 : PASSES)>(p);
   }
 
   /// What fetch() left in registers.

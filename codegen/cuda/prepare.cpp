@@ -71,17 +71,6 @@ void keep_stored(Kernel& k) {
   }
 }
 
-/// Whether the end of a reduction reads another statement: over rows it can read memory only.
-bool finishes_by_let(const Let& let) {
-  if (!let.finish) return false;
-  for (const loop::Tape::Step& s : loop::flatten(let.finish).steps) {
-    if (s.op == loop::ScalarOp::kLoad && let.operands[at(s.load)].kind == KernelOperand::kLet) {
-      return true;
-    }
-  }
-  return false;
-}
-
 loop::Expr substituted(const loop::Expr& e, const DimBindings& by) {
   if (!e) return e;
   const loop::ExprNode& n = e.node();
@@ -154,35 +143,6 @@ Kernel with_tile_buffer(const Kernel& epilogue) {
       o.kind = KernelOperand::kLoad;
       o.load = {tile, place};
     }
-  }
-  return k;
-}
-
-Kernel spread(const Kernel& kernel) {
-  const bool single = kernel.rows.empty() && !kernel.inner.empty() && !kernel.has_columns() &&
-                      inner_count(kernel).hi() >= 16 * 1024;
-  const bool simple = std::all_of(kernel.lets.begin(), kernel.lets.end(), [](const Let& l) {
-    return l.stage == 0 && !l.kept && (l.reduce == Reduce::kNone || !finishes_by_let(l));
-  });
-  const bool reduces = std::any_of(kernel.lets.begin(), kernel.lets.end(),
-                                   [&](const Let& l) { return l.reduce != Reduce::kNone; });
-  const bool reread = std::any_of(kernel.lets.begin(), kernel.lets.end(), [&](const Let& l) {
-    return std::any_of(l.operands.begin(), l.operands.end(), [&](const KernelOperand& o) {
-      return o.kind == KernelOperand::kLet && kernel.lets[at(o.let)].reduce != Reduce::kNone;
-    });
-  });
-  const bool placed =
-      std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const loop::KernelStore& s) {
-        return kernel.lets[at(s.let)].reduce == Reduce::kNone ||
-               loop::level_of(kernel, s.offset) == Level::kCall;
-      });
-  if (!single || !simple || !reduces || reread || !placed) return kernel;
-  Kernel k = kernel;
-  k.rows = std::move(k.inner);
-  k.inner.clear();
-  for (Let& let : k.lets) {
-    if (let.reduce != Reduce::kNone) let.column = true;
-    if (let.level == Level::kInner) let.level = Level::kRow;
   }
   return k;
 }

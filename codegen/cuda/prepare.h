@@ -15,10 +15,6 @@ loop::Kernel with_plain_names(const loop::Kernel& kernel);
 /// An epilogue whose tile is the f32 buffer behind its others: [batch, m, n], row-major.
 loop::Kernel with_tile_buffer(const loop::Kernel& epilogue);
 
-/// A single row that is nothing but reductions and stores becomes rows of one point, whose
-/// reductions go over the rows: these run in many blocks.
-loop::Kernel spread(const loop::Kernel& kernel);
-
 /// What several stages load, and what is stored and loaded again, is kept from the first of them.
 loop::Kernel with_kept_loads(const loop::Kernel& kernel);
 

@@ -1,6 +1,7 @@
 // Loop kernels as CUDA functions: what is around the bodies.
 #include "codegen/cuda/print.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/error.h"
@@ -18,10 +19,16 @@ std::string name_of_text(const std::string& stem, const std::string& text) {
   return str("k_", stem, "_", digits);
 }
 
+/// Small calls are joined to one launch where they are neighbours.
+bool may_be_joined(const loop::Kernel& k, const Schedule& s) {
+  constexpr std::int64_t kSmall = 1 << 20;
+  return s.kind == Schedule::kPoints || (row_count(k) * inner_count(k)).hi() < kSmall;
+}
+
 /// Kept loads are worth it where registers hold them.
 loop::Kernel prepared(const loop::Kernel& kernel) {
   const loop::Kernel plain = with_plain_names(without_idle_guards(kernel));
-  loop::Kernel k = spread(plain.epilogue ? with_tile_buffer(plain) : plain);
+  loop::Kernel k = plain.epilogue ? with_tile_buffer(plain) : plain;
   loop::Kernel kept = with_kept_loads(k);
   if (kept_count(kept) == kept_count(k)) return k;
   const Schedule s = schedule_of(kept);
@@ -67,24 +74,21 @@ void Writer::tail(Lines& out, const Body& body) {
   if (printed_.block_bytes > 0) out.add("__syncthreads();");
 }
 
-std::string Writer::function(const std::string& suffix, const std::string& body,
-                             bool many) const {
+std::string Writer::function(const std::string& suffix, const std::string& body, bool many) const {
   const std::string name = printed_.name + suffix;
   const std::size_t words =
       k_.buffers.size() + printed_.scratch_sizes.size() + 1 + n_.values().size();
   const bool held = suffix.empty() && s_.per_processor > 0;
-  const std::string begin =
-      str("extern \"C\" __global__ void __launch_bounds__(", kThreads,
-          held ? str(", ", s_.per_processor) : "", ") ", name);
-  std::string text =
-      str("__device__ __forceinline__ void ", name, "_body(const pl_word* w, int64_t block) {\n",
-          body, "}\n", begin, "(const pl_words<", words, "> w) {\n  ", name,
-          "_body(w.v, blockIdx.x);\n}\n");
+  const std::string begin = str("extern \"C\" __global__ void __launch_bounds__(", kThreads,
+                                held ? str(", ", s_.per_processor) : "", ") ", name);
+  std::string text = str(
+      "__device__ __forceinline__ void ", name, "_body(const pl_word* w, int64_t block) {\n", body,
+      "}\n", begin, "(const pl_words<", words, "> w) {\n  ", name, "_body(w.v, blockIdx.x);\n}\n");
   if (many) {
-    text += str(begin, "_many(const pl_words<3> w) {\n",
-                "  const int64_t which = pl_which(w.v);\n  ", name,
-                "_body((const pl_word*)w.v[0] + which * ", words,
-                ", blockIdx.x - ((const int64_t*)w.v[1])[which]);\n}\n");
+    text +=
+        str(begin, "_many(const pl_words<3> w) {\n", "  const int64_t which = pl_which(w.v);\n  ",
+            name, "_body((const pl_word*)w.v[0] + which * ", words,
+            ", blockIdx.x - ((const int64_t*)w.v[1])[which]);\n}\n");
   }
   return text;
 }
@@ -96,7 +100,12 @@ Printed Writer::run(const std::string& stem) {
       points(out);
       break;
     case Schedule::kRows:
-      rows(out);
+      if (s_.parts > 1) {
+        shared_rows(out);
+        finish_rows(last);
+      } else {
+        rows(out);
+      }
       break;
     case Schedule::kColumns:
       columns(out);
@@ -107,9 +116,9 @@ Printed Writer::run(const std::string& stem) {
   const std::string text = sizes_text() + out.text();
   const std::string finish_text = last.text().empty() ? "" : sizes_text() + last.text();
   printed_.name = name_of_text(stem, text + finish_text);
-  printed_.many = s_.flat;
+  printed_.many = s_.flat || may_be_joined(k_, s_);
   printed_.text = function("", text, printed_.many);
-  if (!finish_text.empty()) printed_.text += function("_finish", finish_text, false);
+  if (!finish_text.empty()) printed_.text += function("_finish", finish_text, printed_.many);
   return printed_;
 }
 
@@ -118,8 +127,28 @@ Printed print_kernel(const loop::Kernel& kernel, bool fixed) {
   return Writer(k, schedule_of(k), fixed).run(loop::schedule_name(kernel));
 }
 
-ElementText print_element(const loop::Kernel& kernel, int first_buffer, int first_size,
-                          bool fixed) {
+int element_lanes(const loop::Kernel& kernel) {
+  if (kernel.inner.size() != 1) return 1;
+  for (const int lanes : {8, 4, 2}) {
+    if (!is_multiple(kernel.inner.back().extent, lanes)) continue;
+    std::size_t widest = 0;
+    const auto see = [&](int buffer, const Dim& offset) {
+      if (!is_vector(kernel, offset, lanes)) return;
+      widest = std::max(widest, size_of(kernel.buffers[static_cast<std::size_t>(buffer)].dtype));
+    };
+    for (const loop::Let& let : kernel.lets) {
+      for (const loop::KernelOperand& o : let.operands) {
+        if (o.kind == loop::KernelOperand::kLoad) see(o.load.buffer, o.load.offset);
+      }
+    }
+    for (const loop::KernelStore& store : kernel.stores) see(store.buffer, store.offset);
+    if (widest > 0 && widest * static_cast<std::size_t>(lanes) <= 16) return lanes;
+  }
+  return 1;
+}
+
+ElementText print_element(const loop::Kernel& kernel, int first_buffer, int first_size, bool fixed,
+                          const ElementTile& tile) {
   const loop::Kernel epilogue = without_idle_guards(kernel);
   check(epilogue.epilogue && epilogue.inner.size() == 1, "an element is one of a tile");
   Schedule s;
@@ -137,7 +166,7 @@ ElementText print_element(const loop::Kernel& kernel, int first_buffer, int firs
   decode(out, {epilogue.rows.begin(), middle}, str("(", type, ")batch"), type, 0, n);
   decode(out, {middle, epilogue.rows.end()}, str("(", type, ")m"), type, 0, n);
   decode(out, epilogue.inner, str("(", type, ")n"), type, 1, n);
-  Body body(epilogue, s, 1, n, "tile");
+  Body body(epilogue, s, tile.lanes, n, tile.value);
   body.point(out, "batch == 0 && m == 0 && n == 0", "n == 0");
   std::string sizes;
   for (std::size_t i = 0; i < n.values().size(); ++i) {
@@ -146,10 +175,11 @@ ElementText print_element(const loop::Kernel& kernel, int first_buffer, int firs
   }
   ElementText element;
   element.name = name_of_text("element", sizes + out.text());
-  element.text = str("__device__ __forceinline__ void ", element.name,
-                     "(const pl_word* w, int64_t batch, int64_t m, int64_t n, float tile, "
-                     "int& bad_) {\n",
-                     sizes, out.text(), "}\n");
+  element.text =
+      str("__device__ __forceinline__ void ", element.name,
+          "(const pl_word* w, int64_t batch, int64_t m, int64_t n, ",
+          tile.lanes > 1 ? "const " : "", tile.type, tile.lanes > 1 ? "* tile, " : " tile, ",
+          "int& bad_) {\n", sizes, out.text(), "}\n");
   element.parameters = n.values();
   return element;
 }

@@ -3,6 +3,7 @@
 // the whole problem: what prelude_tile.h and prelude_product.h call K, X and P.
 #include "codegen/cuda/product.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/error.h"
@@ -19,6 +20,19 @@ DType acc_type(DType t) {
 
 constexpr const char* kStatic = "  static __device__ __forceinline__ ";
 
+/// Whether an epilogue takes a sum only as its product's dtype has it.
+bool rounds_first(DType t, const loop::Kernel& epilogue) {
+  for (const loop::Let& let : epilogue.lets) {
+    for (const loop::KernelOperand& o : let.operands) {
+      if (o.kind != loop::KernelOperand::kTile) continue;
+      const std::vector<loop::Tape::Step> steps = loop::flatten(let.body).steps;
+      const bool plain = steps.size() == 1 && steps[0].op == loop::ScalarOp::kLoad;
+      if (!plain || let.dtype != t || let.reduce != loop::Reduce::kNone) return false;
+    }
+  }
+  return true;
+}
+
 /// "@" stands for the kernel's name until it is known.
 class ProductText {
  public:
@@ -27,6 +41,14 @@ class ProductText {
     const int buffers = epilogue ? 2 + static_cast<int>(epilogue->buffers.size()) : 3;
     scratch_ = buffers;
     errors_ = buffers + (shape.splits > 1 ? 1 : 0);
+    const bool tensor = shape.core != Core::kSimple && shape.core != Core::kFma;
+    if (mod(extent_of(form.columns), 4).is(0) && size_of(acc_type(form.dtype)) == 4) parts_ = 4;
+    if (tensor || shape.splits > 1) {
+      put_ = !epilogue ? form.put : form.swapped ? 1 : element_lanes(*epilogue);
+    }
+    if (shape.splits > 1) put_ = std::min(put_, parts_);
+    packed_ = tensor && shape.splits == 1 && put_ > 1 && is_half(form.dtype) &&
+              (!epilogue || rounds_first(form.dtype, *epilogue));
   }
 
   Printed run() {
@@ -36,11 +58,12 @@ class ProductText {
     text += problem_text();
     std::string before;
     if (epilogue_) {
-      const ElementText element =
-          print_element(*epilogue_, 2, errors_ + 1 + static_cast<int>(parameters_.size()), fixed_);
+      ElementTile tile{put_, strip_type(), put_ > 1 ? "tile[l_]" : "tile"};
+      if (packed_) tile.value = loaded_text(f_.dtype, tile.value);
+      const ElementText element = print_element(
+          *epilogue_, 2, errors_ + 1 + static_cast<int>(parameters_.size()), fixed_, tile);
       before = element.text;  // its own copy: two products of a unit may have the same epilogue
       replace(before, element.name, "@_element");
-      replace(before, "float tile,", str(register_type(acc_type(f_.dtype)), " tile,"));
       parameters_.insert(parameters_.end(), element.parameters.begin(), element.parameters.end());
     }
     text = before + text + kernels_text(static_cast<int>(parameters_.size()) + errors_ + 1);
@@ -73,6 +96,9 @@ class ProductText {
       return;
     }
     p.blocks = batch * ceildiv(rows, s_.bm) * ceildiv(columns, s_.bn) * s_.splits;
+    if (s_.core == Core::kStanding) {
+      p.blocks = min(p.blocks, Dim(kMultiprocessors * s_.residents()));
+    }
     if (s_.splits == 1) return;
     const auto bytes = static_cast<std::int64_t>(size_of(acc_type(f_.dtype)));
     p.scratch_sizes = {ceildiv(elements * s_.splits * bytes, 8)};
@@ -89,6 +115,11 @@ class ProductText {
   }
   std::string word(std::size_t i, const char* type) const {
     return str("(", type, ")w[", errors_ + 1 + static_cast<int>(i), "]");
+  }
+
+  /// Of a sum on its way to where it is stored.
+  std::string strip_type() const {
+    return packed_ ? memory_type(f_.dtype) : register_type(acc_type(f_.dtype));
   }
 
   std::string type() const { return f_.wide ? "int64_t" : "int"; }
@@ -136,7 +167,7 @@ class ProductText {
                   "));\n");
     }
     text += "    x0 = at;\n  }\n";
-    const bool once = f_.k.back().extent.lo() >= s_.bk && s_.core != Core::kSimple;
+    const bool once = f_.k.back().extent.lo() >= s_.bk * s_.slices && s_.core != Core::kSimple;
     text += "  template <int STEP>\n  __device__ __forceinline__ void move(const pl_word* w) {\n";
     text += str("    x", n - 1, " += STEP;\n");
     if (n > 1) {
@@ -170,7 +201,8 @@ class ProductText {
     std::string text = str("struct @_", name, " {\n  typedef ", type(), " I;\n  typedef ", memory,
                            " T;\n  static constexpr int V = ", x.vector,
                            ";\n  static constexpr bool ALONG_K = ", x.along_k ? "true" : "false",
-                           ", GUARDED = ", x.guarded ? "true" : "false", ";\n");
+                           ", GUARDED = ", x.guarded ? "true" : "false",
+                           ", LINEAR = ", x.linear ? "true" : "false", ";\n");
     text += str(kStatic, "const T* base(const pl_word* w) { return (const T*)w[", x.word, "]; }\n");
     text += str(kStatic, "int64_t origin(const pl_word* w, int64_t batch, int& h, int& v) {\n");
     text += digits(f_.batch, "batch", "int64_t");
@@ -180,6 +212,10 @@ class ProductText {
     text += str(kStatic, "void row(const pl_word* w, I row, I& at, int& h, int& v) {\n");
     text += digits(rows, "row", "I") + coordinates(x, rows, 0, 0, "I");
     text += str("    at = ", sum(rows, x.step, "x"), ";\n  }\n");
+    if (x.linear) {
+      text += str(kStatic, "I step(const pl_word* w) { return ",
+                  rows.empty() ? "0" : size(rows[0].*x.step), "; }\n");
+    }
     text += str(kStatic, "I offset(const pl_word* w, const @_k& k) { return ",
                 sum(f_.k, x.step, "k.x"), "; }\n");
     if (x.guarded) {
@@ -204,24 +240,14 @@ class ProductText {
     const std::string acc = register_type(acc_type(f_.dtype));
     std::string text = str("struct @_p {\n  typedef ", type(), " I;\n  typedef ", acc,
                            " ACC;\n  typedef @_k K;\n  typedef @_a A;\n  typedef @_b B;\n");
-    text += str("  static constexpr int BM = ", s_.bm, ", BN = ", s_.bn,
-                ", RB = ", s_.bk * static_cast<int>(size_of(f_.dtype)), ", STAGES = ", s_.stages,
-                ", WARPS_M = ", s_.warps_m, ", WARPS_N = ", s_.warps_n, ", SPLITS = ", s_.splits,
-                ", PUT = ", f_.put, ", PARTS = ",
-                mod(extent_of(f_.columns), 4).is(0) && size_of(acc_type(f_.dtype)) == 4 ? 4 : 1,
+    text += str("  typedef ", strip_type(), " S;\n  static constexpr int BM = ", s_.bm,
+                ", BN = ", s_.bn, ", RB = ", s_.bk * static_cast<int>(size_of(f_.dtype)),
+                ", STAGES = ", s_.stages, ", WARPS_M = ", s_.warps_m, ", WARPS_N = ", s_.warps_n,
+                ", SLICES = ", s_.slices, ", SPLITS = ", s_.splits, ", PUT = ", put_,
+                ", PARTS = ", parts_, ", STRIP = ", s_.strip() * (packed_ ? 2 : 1),
                 ", BLOCK_BYTES = ", block_bytes(f_, s_), ", SCRATCH = ", scratch_,
                 ", ERRORS = ", errors_, ";\n");
-    if (s_.core != Core::kSimple) {
-      const char* core = s_.core == Core::kMma ? "mma" : s_.core == Core::kFma ? "fma" : "wgmma";
-      text += str("  template <class P, class TA, class TB>\n  using CORE = pl_", core,
-                  "_core<P, TA, TB>;\n");
-    }
-    if (s_.core == Core::kWgmma) text += wgmma_text();
-    if (s_.core == Core::kMma) {
-      text += str(
-          kStatic, "void mma(float* c, const uint32_t* a, const uint32_t* b) {\n    pl_mma_",
-          f_.dtype == DType::f32 ? "tf32" : std::string(name_of(f_.dtype)), "(c, a, b);\n  }\n");
-    }
+    text += core_text();
     text += str(kStatic, "ACC value(", memory_type(f_.dtype), " x) { return (ACC)",
                 loaded_text(f_.dtype, "x"), "; }\n");
     const auto number = [&](const char* name, const char* type, const std::vector<Axis>& axes) {
@@ -233,6 +259,33 @@ class ProductText {
     number("depth", "I", f_.k);
     number("batches", "int64_t", f_.batch);
     return text + put_text() + "};\n";
+  }
+
+  std::string core_text() const {
+    if (s_.core == Core::kSimple) return "";
+    const bool standing = s_.core == Core::kStanding;
+    const bool wgmma = standing || s_.core == Core::kWgmma;
+    const char* core = wgmma ? "wgmma" : s_.core == Core::kMma ? "mma" : "fma";
+    std::string text = str("  template <class P, class TA, class TB>\n  using CORE = pl_", core,
+                           "_core<P, TA, TB>;\n");
+    if (wgmma) text += wgmma_text();
+    if (standing) {
+      const bool one = s_.residents() == 1;
+      text += str("  static constexpr int BRINGING = ", s_.loading(), ", FEW = ", one ? 88 : 0,
+                  ", MANY = ", one ? 208 : 0, ";\n");
+    }
+    const std::string t(name_of(f_.dtype));
+    if (s_.core == Core::kMma) {
+      text +=
+          str(kStatic, "void mma(float* c, const uint32_t* a, const uint32_t* b) {\n    pl_mma_",
+              f_.dtype == DType::f32 ? "tf32" : t, "(c, a, b);\n  }\n");
+    }
+    if (packed_) {
+      text +=
+          str(kStatic, "uint32_t pack(float low, float high) { return pl_pack_", t,
+              "(low, high); }\n", kStatic, "S packed(float x) { return pl_f_to_", t, "(x); }\n");
+    }
+    return text;
   }
 
   /// The instruction for the tile's width.
@@ -255,9 +308,10 @@ class ProductText {
 
   std::string put_text() {
     if (epilogue_) {
-      return str(kStatic,
-                 "void put(const pl_word* w, int64_t batch, I m, I n, ACC sum, int& bad) {",
-                 "\n    @_element(w, batch, ", f_.swapped ? "n, m" : "m, n", ", sum, bad);\n  }\n");
+      const char* many = put_ > 1 ? "put_many" : "put";
+      return str(kStatic, "void ", many, "(const pl_word* w, int64_t batch, I m, I n, ",
+                 put_ > 1 ? "const S* sum" : "ACC sum", ", int& bad) {\n    @_element(w, batch, ",
+                 f_.swapped ? "n, m" : "m, n", ", sum, bad);\n  }\n");
     }
     const std::string memory = memory_type(f_.dtype);
     std::string text =
@@ -278,25 +332,32 @@ class ProductText {
     };
     text += str(kStatic, "void put(const pl_word* w, int64_t batch, I m, I n, ACC sum, int&) {\n",
                 "    *place(w, batch, m, n) = ", stored("sum"), ";\n  }\n");
-    if (f_.put == 1) return text;
-    return text + str(kStatic, "void put_many(const pl_word* w, int64_t batch, I m, I n, ",
-                      "const ACC* sums) {\n    alignas(16) ", memory,
+    if (put_ == 1) return text;
+    text += str(kStatic, "void put_many(const pl_word* w, int64_t batch, I m, I n, const S* sums, ",
+                "int&) {\n");
+    if (packed_) {
+      return text + "    pl_move<PUT>(place(w, batch, m, n), sums);\n  }\n";
+    }
+    return text + str("    alignas(16) ", memory,
                       " out[PUT];\n#pragma unroll\n    for (int i = 0; i < PUT; ++i) out[i] = ",
                       stored("sums[i]"), ";\n    pl_move<PUT>(place(w, batch, m, n), out);\n  }\n");
   }
 
   std::string kernels_text(int words) const {
-    const auto both = [&](const std::string& name, const std::string& call, int threads) {
+    const auto both = [&](const std::string& name, const std::string& call,
+                          const std::string& threads) {
       return str("__device__ __forceinline__ void ", name,
                  "_body(const pl_word* w, int64_t block) { ", call, "(w, block); }\n",
                  "extern \"C\" __global__ void __launch_bounds__(", threads, ") ", name,
                  "(const pl_words<", words, "> w) {\n  ", name, "_body(w.v, blockIdx.x);\n}\n");
     };
     if (s_.core == Core::kSimple) {
-      return both("@", str("pl_product_simple<@_p, ", s_.lanes, ">"), 256);
+      return both("@", str("pl_product_simple<@_p, ", s_.lanes, ">"), "256");
     }
-    std::string text = both("@", "pl_product<@_p>::run", s_.threads());
-    if (s_.splits > 1) text += both("@_finish", "pl_product_finish<@_p>", 256);
+    const bool standing = s_.core == Core::kStanding;
+    std::string text = both("@", standing ? "pl_standing<@_p>::run" : "pl_product<@_p>::run",
+                            standing ? str(s_.threads(), ", ", s_.residents()) : str(s_.threads()));
+    if (s_.splits > 1) text += both("@_finish", "pl_product_finish<@_p>", "256");
     return text;
   }
 
@@ -305,6 +366,8 @@ class ProductText {
   const loop::Kernel* epilogue_;
   bool fixed_;
   int scratch_ = 0, errors_ = 0;  // words
+  int put_ = 1, parts_ = 1;       // neighbours stored at once, as results and as parts of sums
+  bool packed_ = false;           // halves when they are stored
   std::vector<Dim> parameters_;
 };
 

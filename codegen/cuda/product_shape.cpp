@@ -83,9 +83,8 @@ int held_blocks(const Form& f, const Shape& s) {
   const int registers = s.core == Core::kStanding ? 65536 / s.threads() / s.residents()
                         : s.core == Core::kWgmma  ? sums + 46
                                                   : sums + 96;
-  const int blocks = std::min(
-      {228 * 1024 / (block_bytes(f, s) + 1024), 2048 / s.threads(), 65536 / s.threads() / registers,
-       16});
+  const int blocks = std::min({228 * 1024 / (block_bytes(f, s) + 1024), 2048 / s.threads(),
+                               65536 / s.threads() / registers, 16});
   return std::max(1, blocks);
 }
 
@@ -122,8 +121,7 @@ double cost(const Form& f, const Shape& s, const DimBindings& largest) {
   const double steps = std::ceil(std::ceil(number(f.k) / s.bk) / s.splits);
   const int lag = s.core == Core::kWgmma && s.slices == 1 ? 1 : 0;
   const double wait = kLatency / (s.stages - 1 - lag) / s.slices;
-  const double step =
-      std::max({wait, held * product_us(f, s), held * stage_bytes(f, s) / kBytes});
+  const double step = std::max({wait, held * product_us(f, s), held * stage_bytes(f, s) / kBytes});
   const double store = held * s.bm * s.bn * 3e-5 + (s.slices - 1) * 0.1;
   const double overlap = s.core == Core::kStanding ? 0.3 : 1;  // of a tile's beginning
   double total = kBegin + waves * (steps * step + store) + (waves - 1) * overlap;
@@ -227,7 +225,8 @@ Decision fits(const Form& f, const Shape& s, bool tf32) {
 
 /// Stages worth trying: for one block on a multiprocessor, and for two.
 std::vector<int> stage_counts(const Form& f, Shape s) {
-  if (s.core == Core::kFma || row_bytes(f) < 128) return {s.bm + s.bn <= 128 ? 4 : 2};
+  if (s.core == Core::kFma) return {2};
+  if (row_bytes(f) < 128) return {s.bm + s.bn <= 128 ? 4 : 2};
   if (s.core == Core::kStanding) return {s.residents() == 2 ? 3 : 4};
   const int least = s.core == Core::kWgmma && s.slices == 1 ? 3 : 2;
   std::vector<int> counts;
@@ -239,7 +238,7 @@ std::vector<int> stage_counts(const Form& f, Shape s) {
   return counts;
 }
 
-/// Every tile with its stages, slices and splits.
+/// Every tile with its slices, splits and all stage counts at once.
 template <class F>
 void each_shape(const Form& f, std::int64_t steps, int bk, F see) {
   for (const TileKind& t : kTiles) {
@@ -247,10 +246,7 @@ void each_shape(const Form& f, std::int64_t steps, int bk, F see) {
       if (slices > 1 && (t.core != Core::kWgmma || t.warps_m > 4 || steps < 2 * slices)) continue;
       for (int splits = 1; splits <= 64 && (splits == 1 || splits * 2 <= steps); splits *= 2) {
         Shape s{t.core, t.bm, t.bn, bk, t.warps_m, t.warps_n, 2, splits, slices, 1};
-        for (const int stages : stage_counts(f, s)) {
-          s.stages = stages;
-          see(s);
-        }
+        see(s, stage_counts(f, s));
       }
     }
   }
@@ -260,8 +256,15 @@ std::vector<Shape> shapes_for(const Form& f, const DimBindings& largest, bool tf
   std::vector<std::pair<double, Shape>> found;
   const int bk = row_bytes(f) / static_cast<int>(size_of(f.dtype));
   const auto steps = (evaluate(extent_of(f.k), largest) + bk - 1) / bk;
-  each_shape(f, steps, bk, [&](const Shape& s) {
-    if (fits(f, s, tf32)) found.emplace_back(cost(f, s, largest), s);
+  each_shape(f, steps, bk, [&](Shape s, const std::vector<int>& stages) {
+    std::pair<double, Shape> best{0, {}};  // of those that differ by their stages alone
+    for (const int count : stages) {
+      s.stages = count;
+      if (!fits(f, s, tf32)) continue;
+      const double guess = cost(f, s, largest);
+      if (best.second.core == Core::kSimple || guess < best.first) best = {guess, s};
+    }
+    if (best.second.core != Core::kSimple) found.push_back(best);
   });
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

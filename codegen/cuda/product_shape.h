@@ -20,14 +20,16 @@ struct Shape {
   int splits = 1;  // of k over blocks
   int slices = 1;  // of k over groups of a block's warps
   int lanes = 1;   // threads of an element, without tiles
-  /// Threads that share the work on a tile of the operands.
-  int loading() const { return core == Core::kStanding ? 128 : warps_m * warps_n * 32; }
-  int threads() const {
-    if (core == Core::kSimple) return 256;
-    return warps_m * warps_n * 32 * slices + (core == Core::kStanding ? 128 : 0);
-  }
   /// Standing blocks of a multiprocessor.
   int residents() const { return core == Core::kStanding && bm * bn <= 128 * 128 ? 2 : 1; }
+  /// Threads that share the work of bringing a tile.
+  int loading() const {
+    return core == Core::kStanding ? 128 / residents() : warps_m * warps_n * 32;
+  }
+  int threads() const {
+    if (core == Core::kSimple) return 256;
+    return warps_m * warps_n * 32 * slices + (core == Core::kStanding ? loading() : 0);
+  }
   /// Columns of sums that a warp lays out at once before it stores them: floats, halves.
   int strip() const { return residents() == 2 ? 16 : 32; }
 };

@@ -138,7 +138,10 @@ Walk Writer::walk_row() {
         braces = 1;
       }
     } else {
-      out.open(str("for (", type_, " v_ = tx_; v_ < vectors_; v_ += ", s_.along, ")"));
+      if (s_.parts > 1) out.add("#pragma unroll 4");
+      out.open(s_.parts > 1
+                   ? str("for (", type_, " v_ = begin_ + tx_; v_ < end_; v_ += ", s_.along, ")")
+                   : str("for (", type_, " v_ = tx_; v_ < vectors_; v_ += ", s_.along, ")"));
       braces = 1;
     }
     decode(out, k_.inner, "v_", type_, s_.lanes, n_);
@@ -200,6 +203,67 @@ void Writer::row(Lines& out, Body& body, bool always) {
     body.inner(out, stage, walk, always ? "" : "live_");
     across(out, body, stage);
   }
+}
+
+/// Blocks share a row: what they summed up lies in scratch, part by part.
+void Writer::shared_rows(Lines& out) {
+  printed_.blocks = row_count(k_) * Dim(s_.parts);
+  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
+    if (k_.lets[i].reduce == Reduce::kNone) continue;
+    area_of_[i] = static_cast<int>(k_.buffers.size() + printed_.scratch_sizes.size());
+    printed_.scratch_sizes.push_back(printed_.blocks);
+  }
+  head(out);
+  Body body(k_, s_, s_.lanes, n_);
+  if (body.may_fail()) out.add("int bad_ = 0;");
+  body.call(out, "block_ == 0 && tid_ == 0");
+  places(out);
+  const std::string per = text_of(ceildiv(vectors(), Dim(s_.parts)));
+  out.add(str("const ", type_, " row_ = block_ / ", s_.parts, ", begin_ = block_ % ", s_.parts,
+              " * ", per, ", end_ = pl_min_i(begin_ + ", per, ", vectors_);"));
+  decode(out, k_.rows, "row_", type_, 0, n_);
+  body.row(out, 0, "0");
+  body.declare_sums(out, 0);
+  body.inner(out, 0, walk_row(), "");
+  across(out, body, 0);
+  for (int i : body.sums(0)) {
+    out.add(str("if (tid_ == 0) ((", register_type(k_.lets[at(i)].compute), "*)w[", area_of_[at(i)],
+                "])[block_] = a", i, ";"));
+  }
+  tail(out, body);
+}
+
+/// A warp for each row: its parts, then all that comes once for the row.
+void Writer::finish_rows(Lines& out) {
+  const int rows = kThreads / 32;
+  const std::string size = text_of(row_count(k_));
+  head(out);
+  Body body(k_, s_, s_.lanes, n_);
+  if (body.may_fail()) out.add("int bad_ = 0;");
+  body.call(out, "0");
+  out.add("const int tx_ = tid_ % 32, ty_ = tid_ / 32;");
+  out.add(str("const bool live_ = block_ * ", rows, " + ty_ < ", size, ";"));
+  out.add(str("const ", type_, " row_ = live_ ? block_ * ", rows, " + ty_ : ", size, " - 1;"));
+  decode(out, k_.rows, "row_", type_, 0, n_);
+  body.row(out, 0, "tx_ == 0 && live_");
+  body.declare_sums(out, 0);
+  for (int i : body.sums(0)) {
+    const Let& l = k_.lets[at(i)];
+    const std::string type = register_type(l.compute), a = str("a", i);
+    const auto step = [&](const std::string& b) {
+      return str(a, " = ", combined_text(l.reduce, l.compute, a, b), ";");
+    };
+    out.add(str(
+        "for (int p_ = tx_; p_ < ", s_.parts, "; p_ += 32) ",
+        step(str("((const ", type, "*)w[", area_of_[at(i)], "])[row_ * ", s_.parts, " + p_]"))));
+    out.add("#pragma unroll");
+    out.add(str("for (int d_ = 16; d_ > 0; d_ /= 2) ",
+                step(str("__shfl_xor_sync(0xffffffffu, ", a, ", d_)"))));
+  }
+  for (int stage = 1; stage <= k_.stages; ++stage) body.row(out, stage, "tx_ == 0 && live_");
+  if (body.may_fail()) out.add("if (!live_) bad_ = 0;");
+  tail(out, body);
+  printed_.finish_blocks = ceildiv(row_count(k_), Dim(rows));
 }
 
 void Writer::rows(Lines& out) {

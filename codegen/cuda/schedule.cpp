@@ -120,6 +120,8 @@ std::int64_t power_above(std::int64_t n, std::int64_t most) {
 
 std::int64_t most_of(const Dim& d) { return std::max<std::int64_t>(d.hi(), 0); }
 
+std::int64_t over(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+
 /// Neighbouring rows are neighbours in memory, and neighbouring inner points are not.
 bool is_turned(const Kernel& k) {
   if (k.rows.empty() || k.inner.empty()) return false;
@@ -177,6 +179,26 @@ void deal_rows(const Kernel& k, Schedule& s, std::int64_t most) {
   if (vectors.is_const() && steps <= 16 && steps * s.lanes <= 32) s.steps = static_cast<int>(steps);
 }
 
+/// Few long rows, nothing of which is needed when their sums are known: several blocks for each.
+void share_rows(const Kernel& k, Schedule& s) {
+  constexpr std::int64_t kLong = 16 * 1024, kBlocks = 4 * kProcessors, kVectors = 4 * kThreads;
+  const std::int64_t inner = most_of(inner_count(k)),
+                     rows = std::max<std::int64_t>(1, most_of(row_count(k)));
+  if (s.turned || kept_count(k) > 0 || inner < kLong || rows >= kProcessors) return;
+  for (const Let& l : k.lets) {
+    if (l.reduce != Reduce::kNone && l.stage > 0) return;
+  }
+  for (int stage = 1; stage <= k.stages; ++stage) {
+    if (has_inner(k, stage)) return;
+  }
+  const std::int64_t parts = std::min(kBlocks / rows, over(inner, s.lanes) / kVectors);
+  if (parts < 2 || !reduces_rows(k)) return;
+  s.parts = static_cast<int>(parts);
+  s.along = kThreads;
+  s.rows = 1;
+  s.steps = 0;
+}
+
 void place_kept(const Kernel& k, Schedule& s) {
   const int kept = kept_count(k);
   if (kept == 0 || (s.steps > 0 && kept * s.steps * s.lanes <= 96)) return;
@@ -186,8 +208,6 @@ void place_kept(const Kernel& k, Schedule& s) {
                                                                               : Schedule::kScratch;
   if (s.kept == Schedule::kScratch) s.grid = 2 * kProcessors;
 }
-
-std::int64_t over(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
 /// Blocks walk rows whole, with their sums in registers where these suffice.
 std::int64_t deal_whole_rows(const Kernel& k, Schedule& s, std::int64_t vectors) {
@@ -203,8 +223,14 @@ std::int64_t deal_whole_rows(const Kernel& k, Schedule& s, std::int64_t vectors)
     if (s.steps > 0) s.steps = static_cast<int>(over(vectors, kThreads));
   }
   const int kept = s.kept == Schedule::kRegisters ? kept_count(k) : 0;
-  const int held = (kept + columns) * std::max(1, s.steps) * s.lanes;
-  s.per_processor = held <= 48 ? 4 : held <= 64 ? 3 : 2;
+  std::size_t later = 0;  // bytes that may be loaded ahead
+  visit_inner_offsets(k, [&](int stage, int buffer, const Dim&) {
+    const loop::KernelBuffer& b = k.buffers[at(buffer)];
+    if (stage > 0 && !b.written) later += size_of(b.dtype);
+  });
+  const int held = (4 * (kept + columns) + static_cast<int>(later)) * std::max(1, s.steps) *
+                   s.lanes / 4;  // registers
+  s.per_processor = held <= 52 ? 4 : held <= 68 ? 3 : 2;
   return s.per_processor * kProcessors;
 }
 
@@ -212,22 +238,29 @@ std::int64_t deal_whole_rows(const Kernel& k, Schedule& s, std::int64_t vectors)
 /// faster than adding parts up, pieces of lines that fill the processors by themselves.
 std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors) {
   constexpr double kAll = 3.5e12, kOne = 3.5e10, kSecondStage = 2.5e-6;  // bytes per second; s
-  constexpr std::int64_t kLoadBytes = 128, kSector = 32;
+  constexpr std::int64_t kLoadBytes = 128, kLoadBytesAlone = 256, kSector = 32;
   s.turned = false;
   s.steps = 1;
   s.accumulators = s.lanes;
   s.per_processor = 4;
   std::size_t widest = 1, narrowest = 16;
   std::int64_t loaded = 0;  // bytes of a vector
+  bool scattered = false;
   std::set<std::string> seen;
   visit_inner_offsets(k, [&](int, int buffer, const Dim& offset) {
     const loop::KernelBuffer& b = k.buffers[at(buffer)];
-    if (b.written || k.inner.empty() || !is_vector(k, offset, s.lanes)) return;
-    if (!seen.insert(str(buffer, ' ', offset.text())).second) return;
+    if (b.written || !seen.insert(str(buffer, ' ', offset.text())).second) return;
+    if (!is_vector(k, offset, s.lanes)) {
+      scattered = true;
+      return;
+    }
     narrowest = std::min(narrowest, size_of(b.dtype));
     loaded += static_cast<std::int64_t>(size_of(b.dtype)) * s.lanes;
   });
-  while (loaded > 0 && s.deep < 8 && 2 * s.deep * loaded <= kLoadBytes) s.deep *= 2;
+  const auto deepen = [&](std::int64_t bytes, int most) {
+    while (loaded > 0 && s.deep < most && 2 * s.deep * loaded <= bytes) s.deep *= 2;
+  };
+  deepen(kLoadBytes, scattered ? 2 : 8);
   s.along = static_cast<int>(power_above(vectors, 32));
   const std::int64_t wanted = s.per_processor * kProcessors / over(vectors, s.along);
   if (loaded > 0) {
@@ -240,6 +273,8 @@ std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors
     if (along < s.along && alone < bytes / kAll + kSecondStage) {
       s.along = static_cast<int>(along);
       s.rows = kThreads / s.along;
+      s.per_processor = 1;
+      deepen(kLoadBytesAlone, scattered ? 2 : 16);
       return 1;
     }
   }
@@ -341,6 +376,7 @@ Schedule schedule_of(const Kernel& k) {
     const bool heavy = !k.inner.empty() && bytes_of(k, s.lanes, widest) > 12;
     deal_rows(k, s, heavy ? 8 : kept_count(k) > 1 ? 16 : 32);
     place_kept(k, s);
+    share_rows(k, s);
     return s;
   }
   s.flat = k.rows.empty() && k.inner.size() == 1;

@@ -25,6 +25,7 @@ struct Schedule {
   bool whole_rows = false;  // of kColumns
   int tasks = 1;            // of kColumns: parts of the rows
   int deep = 1;             // of kColumns without whole rows: rows that a thread loads at once
+  int parts = 1;            // of kRows: blocks that share a row
   int per_processor = 0;    // blocks that a multiprocessor holds at once, at least; 0: any
   std::int64_t grid = 0;    // at most so many blocks; 0: as many as it takes
   /// What a later stage reads.

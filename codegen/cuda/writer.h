@@ -29,6 +29,8 @@ class Writer {
 
   // kRows, and the rows of kColumns
   void rows(Lines& out);
+  void shared_rows(Lines& out);
+  void finish_rows(Lines& out);
   void places(Lines& out);
   void kept_rooms(Lines& out);
   void row(Lines& out, Body& body, bool always);

@@ -16,7 +16,8 @@ TEST(Backends, UnknownNameListsWhatThereIs) {
   } catch (const UserError& e) {
     EXPECT_STREQ(
         e.what(),
-        "there is no backend 'rfe' in this build; there are ref, null, cpu. Did you mean 'ref'?");
+        "there is no backend 'rfe' in this build; there are ref, null, cpu, cuda. Did you mean "
+        "'ref'?");
   }
 }
 

@@ -48,7 +48,9 @@ void use_own_cache() {
 
 std::shared_ptr<cuda::Device> device_under_test() {
   use_own_cache();
-  return variable("PLAIT_TEST_DEVICE") == "gpu" ? gpu() : cuda::make_emulated_device();
+  return tested_on_gpu() ? gpu() : cuda::make_emulated_device();
 }
+
+bool tested_on_gpu() { return variable("PLAIT_TEST_DEVICE") == "gpu"; }
 
 }  // namespace plait::test

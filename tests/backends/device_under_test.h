@@ -11,4 +11,7 @@ namespace plait::test {
 /// a new emulated one. RunError when the library is not there.
 std::shared_ptr<cuda::Device> device_under_test();
 
+/// Whether that is a GPU; the emulated one is slow to compile for, and takes a part of the cases.
+bool tested_on_gpu();
+
 }  // namespace plait::test

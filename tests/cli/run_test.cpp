@@ -127,7 +127,7 @@ TEST_F(Run, TheNullBackendComputesNothing) {
 TEST_F(Run, UnknownBackend) {
   expect_failed(given + " --backend nul",
                 "there is no backend 'nul' in this build; there are ref, "
-                "null, cpu. Did you mean 'null'?");
+                "null, cpu, cuda. Did you mean 'null'?");
 }
 
 TEST_F(Run, UnknownFeed) {

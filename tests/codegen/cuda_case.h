@@ -172,9 +172,14 @@ inline plait::cuda::Device& device_of_cases() {
   return *device;
 }
 
+/// A buffer that lies where another one does, as results may that take an operand's place.
+struct Place {
+  int written = -1, read = -1;
+};
+
 /// The kernel's CUDA text on the device under test. `many`: by a table of one call.
 inline int run_in_cuda(const Kernel& k, const DimBindings& bindings, std::vector<Bytes>& buffers,
-                       bool fixed, bool many) {
+                       bool fixed, bool many, const Place& place = {}) {
   const Printed printed = print_kernel(k, fixed);
   many &= printed.many;
   plait::cuda::Device* const device = &device_of_cases();
@@ -193,6 +198,11 @@ inline int run_in_cuda(const Kernel& k, const DimBindings& bindings, std::vector
   for (const Bytes& b : buffers) {
     addresses.push_back(room(static_cast<std::int64_t>(b.size()), "a buffer"));
     device->write(addresses.back(), b.data(), static_cast<std::int64_t>(b.size()));
+  }
+  if (place.written >= 0) {
+    const auto to = static_cast<std::size_t>(place.written);
+    addresses[to] = addresses[static_cast<std::size_t>(place.read)];
+    launch.words[to] = reinterpret_cast<plait::cuda::Word>(addresses[to]);
   }
   for (const Dim& d : printed.scratch_sizes) room(evaluate(d, bindings) * 8, "scratch");
   char* const flags = room(4, "error bits");
@@ -227,7 +237,7 @@ inline int run_in_cuda(const Kernel& k, const DimBindings& bindings, std::vector
 
 /// Both, and what they wrote compared: to the bit where nothing is added up. `bound`: of integers.
 inline void compare(const Kernel& k, const DimBindings& bindings = {}, bool fixed = true,
-                    int bound = 5, int expected_bad = 0) {
+                    int bound = 5, int expected_bad = 0, const Place& place = {}) {
   std::mt19937 random(7);
   const Sizes sizes = sizes_of(k, bindings);
   std::vector<Bytes> c;
@@ -236,10 +246,11 @@ inline void compare(const Kernel& k, const DimBindings& bindings = {}, bool fixe
   }
   std::vector<Bytes> cuda = c;
   EXPECT_EQ(run_in_c(k, bindings, c), expected_bad);
-  EXPECT_EQ(run_in_cuda(k, bindings, cuda, fixed, sizes.elements[0] % 2 == 0), expected_bad);
+  EXPECT_EQ(run_in_cuda(k, bindings, cuda, fixed, sizes.elements[0] % 2 == 0, place), expected_bad);
   bool reduces = false;
   for (const Let& l : k.lets) reduces |= l.reduce != Reduce::kNone;
   for (std::size_t b = 0; b < k.buffers.size(); ++b) {
+    if (static_cast<int>(b) == place.read) continue;
     const DType t = k.buffers[b].dtype;
     const double tolerance = !reduces ? 0 : t == DType::bf16 ? 2e-2 : t == DType::f16 ? 3e-3 : 2e-4;
     visit_dtype(t, [&]<class T>(TypeTag<T>) {

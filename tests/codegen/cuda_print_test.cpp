@@ -165,13 +165,46 @@ TEST(CudaPrint, ColumnsOfWholeRows) {
   compare(both(DType::f32, 40, 20001));
 }
 
-TEST(CudaPrint, OneLongRowRunsInManyBlocks) {
-  Making m({}, {100003});
+/// The root of each row's mean square, times a number of the row; the squares are stored too.
+Kernel norms(const Dim& rows, const Dim& inner) {
+  Making m({rows}, {inner});
+  const auto a = m.load(DType::f32, m.place()), scale = m.load(DType::f32, m.row());
+  const int square = m.let(DType::f32, x * x, {a});
+  m.store(square, m.place());
+  const int sum = m.reduce(Reduce::kSum, square, false);
+  m.store(m.let(DType::f32, sqrt(x) * y, {Making::value(sum), scale}, 1), m.row());
+  m.store(m.reduce(Reduce::kMax, square, false), m.row());
+  return m.done();
+}
+
+TEST(CudaPrint, FewLongRowsRunInManyBlocks) {
+  for (int rows : {1, 3, 9}) {
+    SCOPED_TRACE(rows);
+    const Kernel k = norms(rows, 50004);
+    EXPECT_GT(print_kernel(k, true).blocks.value(), 8 * rows);
+    EXPECT_FALSE(print_kernel(k, true).finish_blocks.is(0));
+    compare(k);
+  }
+  compare(norms(2, 20001));
+  const Dim inner = Dim::symbol("inner", 0, 1 << 20);
+  compare(norms(3, inner), {{"inner", Dim(4711)}}, false);
+}
+
+TEST(CudaPrint, ManyColumnsNeedNoSecondStage) {
+  EXPECT_TRUE(print_kernel(columns(DType::f32, 4096, 1024), true).finish_blocks.is(0));
+  compare(columns(DType::f32, 300, 2048));
+  compare(columns(DType::bf16, 130, 2048));
+}
+
+TEST(CudaPrint, NamesOfIndicesAreNotInTheText) {
+  Making m({}, {4096});
   const auto a = m.load(DType::f32, m.at());
-  m.store(m.reduce(Reduce::kSum, m.let(DType::f32, x * x, {a}), false), Dim(0));
-  const Kernel k = m.done();
-  EXPECT_GT(print_kernel(k, true).blocks.value(), 8);
-  compare(k);
+  m.store(m.let(DType::bf16, x, {a}), m.at());
+  const Kernel one = m.done();
+  Making n({}, {64, 64});
+  const auto b = n.load(DType::f32, n.place());
+  n.store(n.let(DType::bf16, x, {b}), n.place());
+  EXPECT_EQ(print_kernel(one, true).name, print_kernel(n.done(), true).name);
 }
 
 /// A bias and a residual behind a contraction's element.
@@ -234,6 +267,36 @@ Kernel gathered(int table_rows) {
   Kernel k = m.done();
   k.buffers[1].dtype = DType::i32;
   return k;
+}
+
+/// An element of a table, stored where its index lies.
+TEST(CudaPrint, AKernelOfOnePointMayStoreWhereItLoads) {
+  Making m({}, {});
+  Let index;
+  index.dtype = index.compute = DType::i64;
+  index.body = x;
+  index.operands = {m.load(DType::i64, Dim(0))};
+  index.index = "$g0";
+  index.index_extent = 5;
+  m.k.lets.push_back(index);
+  const auto element = m.load(DType::f64, Dim::symbol("$g0", 0, 4));
+  m.store(m.let(DType::f64, x - Expr(1e9), {element}), Dim(0));
+  compare(m.done(), {}, true, 5, 0, {2, 0});
+}
+
+TEST(CudaPrint, ResultsMayTakeTheirOperandsPlace) {
+  compare(flat(DType::f32, 4099), {}, true, 5, 0, {3, 0});
+  compare(points(DType::f32, 9, 64), {}, true, 5, 0, {5, 0});
+  compare(columns(DType::f32, 1500, 40), {}, true, 5, 0, {2, 1});
+  compare(columns(DType::bf16, 130, 2048), {}, true, 5, 0, {2, 1});
+  for (int inner : {20, 300, 20001}) {  // a number of each row
+    SCOPED_TRACE(inner);
+    Making m({7}, {inner});
+    const auto a = m.load(DType::f32, m.place()), b = m.load(DType::f32, m.row());
+    const int sum = m.reduce(Reduce::kSum, m.let(DType::f32, x, {a}), false);
+    m.store(m.let(DType::f32, x + y, {Making::value(sum), b}, 1), m.row());
+    compare(m.done(), {}, true, 5, 0, {2, 1});
+  }
 }
 
 TEST(CudaPrint, ErrorsSetTheirBits) {

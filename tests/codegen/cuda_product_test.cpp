@@ -61,7 +61,16 @@ std::vector<Case> convolutions() {
   return cases;
 }
 
-/// The best tiles, some of the others by turns, one that splits and the one without tiles.
+/// All of them; where compiling is slow, every other one.
+std::vector<Case> every_other(std::vector<Case> cases, std::size_t first) {
+  if (test::tested_on_gpu()) return cases;
+  std::vector<Case> some;
+  for (std::size_t i = first; i < cases.size(); i += 2) some.push_back(cases[i]);
+  return some;
+}
+
+/// The best tiles, some of the others by turns, one of each way to cut k, one whose blocks walk and
+/// the one without tiles.
 std::vector<std::string> some_of(const std::vector<std::string>& all, std::size_t first,
                                  std::size_t turn) {
   std::vector<std::string> tiles, some;
@@ -70,7 +79,7 @@ std::vector<std::string> some_of(const std::vector<std::string>& all, std::size_
   }
   for (std::size_t i = 0; i < std::min(first, tiles.size()); ++i) some.push_back(tiles[i]);
   if (!tiles.empty()) some.push_back(tiles[turn * 5 % tiles.size()]);
-  for (const char* part : {".k2", ".k4", "simple"}) {
+  for (const char* part : {".k2", ".k4", ".g2", ".g4", ".ws.", "simple"}) {
     const auto has = [&](const std::string& v) { return v.find(part) != std::string::npos; };
     const auto found = std::find_if(all.begin(), all.end(), has);
     if (found != all.end()) some.push_back(*found);
@@ -127,8 +136,8 @@ TEST(CudaProduct, MatmulsOfHalves) {
   expect_all_right(matmuls(), DType::f16, false, 1);
 }
 TEST(CudaProduct, MatmulsInF32) {
-  expect_all_right(matmuls(), DType::f32, false, 1);
-  expect_all_right(matmuls(), DType::f32, true, 1);
+  expect_all_right(every_other(matmuls(), 0), DType::f32, false, 1);
+  expect_all_right(every_other(matmuls(), 1), DType::f32, true, 1);
 }
 TEST(CudaProduct, MatmulsOfOtherTypes) {
   for (const DType t : {DType::f64, DType::i64, DType::i32, DType::i16, DType::i8, DType::u8}) {
@@ -139,12 +148,14 @@ TEST(CudaProduct, MatmulsOfOtherTypes) {
 }
 TEST(CudaProduct, ConvolutionsOfHalves) { expect_all_right(convolutions(), DType::f16, false, 1); }
 TEST(CudaProduct, ConvolutionsInF32) {
-  expect_all_right(convolutions(), DType::f32, false, 1);
-  expect_all_right(convolutions(), DType::f32, true, 1);
+  expect_all_right(every_other(convolutions(), 0), DType::f32, false, 1);
+  expect_all_right(every_other(convolutions(), 1), DType::f32, true, 1);
 }
 
-/// max(sum + bias[n], 0) + rest[m, n], each step rounded; batch is outside.
-loop::Kernel bias_relu_add(DType t, std::int64_t batch, std::int64_t m, std::int64_t n) {
+/// max(sum + bias[n], 0) + rest[m, n], each step rounded, the sum itself if `first`; batch is
+/// outside.
+loop::Kernel bias_relu_add(DType t, bool first, std::int64_t batch, std::int64_t m,
+                           std::int64_t n) {
   const DType compute = is_float(t) ? compute_dtype(t) : DType::i64;
   loop::Kernel k;
   k.epilogue = true;
@@ -162,6 +173,7 @@ loop::Kernel bias_relu_add(DType t, std::int64_t batch, std::int64_t m, std::int
   using Operand = loop::KernelOperand;
   const loop::Expr x = loop::Expr::load(0), y = loop::Expr::load(1);
   let(x, {{.kind = Operand::kTile}});
+  if (!first && is_half(t)) k.lets.back().dtype = DType::f32;
   let(x + y,
       {{.kind = Operand::kLet, .let = 0}, {.kind = Operand::kLoad, .load = {0, index("$n", n)}}});
   let(max(x, 0), {{.kind = Operand::kLet, .let = 1}});
@@ -172,12 +184,12 @@ loop::Kernel bias_relu_add(DType t, std::int64_t batch, std::int64_t m, std::int
 
 /// What the epilogue makes of a sum is compared with what it makes of the reference's: a sum's
 /// error passes through once, and each of three roundings adds its own.
-void expect_epilogue_right(const Problem& problem, bool tf32) {
+void expect_epilogue_right(const Problem& problem, bool tf32, bool first) {
   const DType t = problem.dtype;
   const Expected expected(problem, tf32, 7);
   const std::int64_t batch = cpu::extent_of(problem.batch), m = cpu::extent_of(problem.m),
                      n = cpu::extent_of(problem.n);
-  const loop::Kernel epilogue = bias_relu_add(t, batch, m, n);
+  const loop::Kernel epilogue = bias_relu_add(t, first, batch, m, n);
   std::mt19937 random(9);
   std::vector<std::byte> bias, rest;
   expected.fill(bias, n, random);
@@ -218,7 +230,62 @@ TEST(CudaProduct, EpiloguesOfEveryCore) {
     for (const bool turned : {false, true}) {
       Problem p = cpu::matmul({.m = 40, .n = 24, .k = 64, .batch = 2, .c_turned = turned});
       p.dtype = t;
-      expect_epilogue_right(p, true);
+      expect_epilogue_right(p, true, true);
+      if (is_half(t)) expect_epilogue_right(p, true, false);
+    }
+  }
+}
+
+/// Two blocks have all tiles: edges and batches on the way.
+TEST(CudaProduct, BlocksThatWalkTiles) {
+  const auto device = test::device_under_test();
+  for (const DType t : {DType::bf16, DType::f32}) {
+    for (const bool turned : {false, true}) {
+      Problem p = cpu::matmul({.m = 136,
+                               .n = 264,
+                               .k = 200,
+                               .batch = 2,
+                               .a_turned = turned && t != DType::f32,
+                               .b_turned = !turned && t != DType::f32});
+      p.dtype = t;
+      const Expected expected(p, true, 5);
+      for (const std::string& v : product_variants(contraction_of(p), {}, {true})) {
+        const std::size_t cut = v.find(".k");
+        if (v.find(".ws.") == std::string::npos) continue;
+        if (cut != std::string::npos && v.substr(cut) != ".k2") continue;
+        SCOPED_TRACE(v);
+        Printed printed = print_product(contraction_of(p), nullptr, true, {true, v});
+        printed.blocks = 2;
+        const plait::cuda::Built built = device->compile({unit_header() + printed.text});
+        expect_right(*device, *built.modules[0], printed, expected, {});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+/// A NaN stays one through the rounding of whole strips, and stays where it is.
+TEST(CudaProduct, NaNsOfHalves) {
+  const auto device = test::device_under_test();
+  for (const DType t : {DType::bf16, DType::f16}) {
+    Problem p = cpu::matmul({.m = 40, .n = 72, .k = 64});
+    p.dtype = t;
+    Expected expected(p, false, 5);
+    set_element(t, expected.a.data(), 3 * 64 + 7, std::nan(""));
+    for (const char* v : {"64x64x64.wg.s8", "64x64x64.mma.s4", "128x128x64.ws.s3"}) {
+      const Printed printed = print_product(contraction_of(p), nullptr, true, {false, v});
+      const plait::cuda::Built built = device->compile({unit_header() + printed.text});
+      const OnDevice a(*device, expected.a, "a"), b(*device, expected.b, "b");
+      const OnDevice c(*device, std::vector<std::byte>(40 * 72 * 2), "c");
+      launch(*device, *built.modules[0], printed, {a.word(), b.word(), c.word()}, {});
+      const std::vector<std::byte> got = c.read();
+      for (std::int64_t i = 0; i < 40 * 72; ++i) {
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, &got[static_cast<std::size_t>(i) * 2], 2);
+        const bool nan = std::isnan(element(t, got.data(), i));
+        ASSERT_EQ(nan, i / 72 == 3) << v << " element " << i;
+        ASSERT_TRUE(!nan || (bits & 0x7fff) == (t == DType::bf16 ? 0x7fc0 : 0x7e00));
+      }
     }
   }
 }

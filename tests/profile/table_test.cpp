@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "tests/profile/small_profile.h"
@@ -75,7 +76,7 @@ TEST(ProfileTable, ColumnsLineUp) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (!lines[i].starts_with("kind ") && !lines[i].starts_with("step ")) continue;
     ++tables;
-    const std::size_t end = lines[i].find(" ms") + 3;
+    const std::size_t end = lines[i].find(" us") + 3;
     for (std::size_t j = i; j < lines.size() && !lines[j].empty(); ++j) {
       EXPECT_EQ(lines[j].size(), lines[i].size()) << lines[j];
       EXPECT_NE(lines[j][end - 1], ' ') << lines[j];
@@ -83,6 +84,76 @@ TEST(ProfileTable, ColumnsLineUp) {
     }
   }
   EXPECT_EQ(tables, 2);
+}
+
+/// The small profile as a device's: products in bf16, all else in f32.
+Profile device_profile() {
+  Profile p = small_profile();
+  p.machine = p.device = "GPU with 8 multiprocessors";
+  p.rates = {{"bf16", 40'000}, {"f32", 1}};
+  p.peak_gflops = 40'000;
+  p.peak_gbs = 2'000;
+  p.steps[0].precision = p.steps[2].precision = "bf16";
+  p.steps[1].precision = p.steps[3].precision = "f32";
+  p.steps[2].operations = 1'000'000'000'000;
+  p.steps[1].operations = 1'000'000;
+  return p;
+}
+
+TEST(ProfileTable, OfADeviceEveryStepHasTheRateOfItsPrecision) {
+  std::map<std::string, double> ms;  // at the ceilings
+  for (const Row& row : by_step(device_profile(), 4)) {
+    ms[row.kind] = row.peak_ms;
+    EXPECT_NEAR(row.share_of_peak, row.peak_ms / row.ms, 1e-9);
+  }
+  for (const Row& row : by_kind(device_profile())) ms[row.kind] = row.peak_ms;
+  EXPECT_NEAR(ms["%matmul"], 25, 1e-9);
+  EXPECT_NEAR(ms["%relu"], 1, 1e-9);
+  EXPECT_NEAR(ms["%adam"], 80 / 2e12 * 1e3, 1e-12);  // of its bytes
+  EXPECT_NEAR(ms["Elemwise"], ms["%relu"] + ms["%adam"], 1e-9);
+}
+
+TEST(ProfileTable, OfADeviceItSaysItsCeilingsInLargeUnits) {
+  const std::string text = table_text(device_profile());
+  EXPECT_NE(text.find("small on cpu, GPU with 8 multiprocessors\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("of the measured 40.00 (bf16)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("ceilings measured: copy 2.00 TB/s; products bf16 40.00 TFLOP/s, f32 1.0 "
+                      "GFLOP/s\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  us   share   TFLOP/s  GB/s  "), std::string::npos) << text;
+}
+
+TEST(ProfileTable, WhatAClockAddsIsTakenOffEveryStep) {
+  Profile p = small_profile();  // medians of 80, 20, 50 and 10 us
+  p.launch_ms = 0.132;
+  take_off_clocks(p);
+  EXPECT_NEAR(p.taken_us, 7, 1e-6);
+  const std::vector<Row> rows = by_step(p, 4);
+  EXPECT_NEAR(rows[0].ms, 0.073, 1e-6);
+  EXPECT_NEAR(rows[3].ms, 0.003, 1e-6);
+  for (const auto& run : p.runs) {
+    EXPECT_EQ(run.steps.front().begin_ns, run.whole.begin_ns);
+    EXPECT_EQ(run.steps.back().end_ns, run.whole.end_ns);
+  }
+  p = small_profile();
+  p.launch_ms = 0.107;
+  take_off_clocks(p);
+  EXPECT_NEAR(p.taken_us, 15, 1e-6);
+  EXPECT_NEAR(by_step(p, 4)[3].ms, 0.002, 1e-6);  // a fifth is left
+  p = small_profile();
+  p.launch_ms = 0.170;  // longer than the steps
+  take_off_clocks(p);
+  EXPECT_EQ(p.taken_us, 0);
+  EXPECT_NEAR(by_step(p, 4)[0].ms, 0.080, 1e-9);
+}
+
+TEST(ProfileTable, LongIdsAreShortened) {
+  EXPECT_EQ(short_id("loop.pointwise.5591afac"), "loop.pointwise.5591afac");
+  const std::string one = "lt.tn.bf16.1800000042_100000023_0_5000000000007_1fc3400000001";
+  EXPECT_EQ(short_id(one).size(), 37u);
+  EXPECT_TRUE(short_id(one).starts_with(one.substr(0, 28) + "~"));
+  EXPECT_NE(short_id(one), short_id(one + "_1"));
 }
 
 }  // namespace

@@ -13,12 +13,18 @@
 namespace plait::cuda {
 namespace {
 
-constexpr std::int64_t kTile = 2048, kRuns = 32, kPiece = 64;  // as in the text
+// As in the text.
+constexpr std::int64_t kTile = 2048, kRuns = 32, kPiece = 64;
+constexpr std::int64_t kListed = 8192, kRun = 32, kRows = 4;
+
+constexpr std::int64_t kBlocks = 264;             // that list, so that all of the device is busy
+constexpr std::int64_t kMostRange = 1 << 18;      // places of one
+constexpr std::int64_t kMostStaged = 128 * 1024;  // bytes of shared memory
 
 DType dtype_of(const HandCall& call) { return call.outputs[0].dtype; }
 
 std::string name_of_call(const HandCall& call) {
-  return str("hand_scatter_", dtype_of(call), "_", call.inputs[1].dtype);
+  return str("hand_", call.op, "_", dtype_of(call), "_", call.inputs[1].dtype);
 }
 
 /// Rows and updates are counted in 32 bits.
@@ -87,23 +93,81 @@ void add_sums(HandPlan& plan, const HandCall& call, const Targets& t, const ops:
              inners, places, number(lines.size)});
 }
 
+/// Where lists of updates lie in scratch: see the text.
+struct Lists {
+  HandWord order, begins;
+  std::int64_t stride;
+};
+
+/// Lists `count` updates in each of so many groups, by their places, `size` in each.
+Lists add_lists(HandPlan& plan, const HandCall& call, std::int64_t groups, std::int64_t count,
+                std::int64_t size) {
+  const std::int64_t stride = ceil_div(size + 1, 16) * 16, updates = groups * count;
+  want_countable(call, std::max(updates, stride));
+  const Lists lists{scratch(add_scratch(plan, updates * 4)),
+                    scratch(add_scratch(plan, groups * stride * 4)), stride};
+  const std::string name = name_of_call(call);
+  if (count <= kListed) {
+    const std::int64_t ranges =
+        std::clamp<std::int64_t>(ceil_div(kBlocks, groups), ceil_div(size, kMostRange),
+                                 std::max(ceil_div(size, 16), std::int64_t{1}));
+    const std::int64_t range = ceil_div(size, ranges);
+    plan.launches.push_back(
+        {name + "_lists",
+         groups * ceil_div(size, range),
+         count <= 1024 ? 256 : 512,
+         0,
+         {input(call, 1), lists.order, lists.begins, bad(), number(count), number(size),
+          number(stride), number(ceil_div(size, range)), number(range)}});
+    return lists;
+  }
+  const Targets t{updates, count, size, 1};
+  const std::int64_t keys = add_sort(plan, call, t);
+  add_items(
+      plan, name + "_begins", std::max(updates, groups * stride),
+      {scratch(keys), lists.order, lists.begins, number(updates), number(std::int64_t{t.bits()}),
+       number(groups), number(count), number(size), number(stride)});
+  return lists;
+}
+
 }  // namespace
 
 std::string scatter_text(const HandCall& call) {
   const std::string index =
       str("typedef ", call.inputs[1].dtype == DType::i64 ? "int64_t" : "int32_t", " I;\n");
-  return named_text(name_of_call(call), types_text(dtype_of(call), Computed::kWide) + index +
-                                            kScatterSort + kScatterAdd);
+  std::string text =
+      types_text(dtype_of(call), Computed::kWide) + index + kScatterSort + kScatterFill;
+  if (call.op == "scatter_add_along") {
+    text += kScatterAdd;
+  } else {
+    text += kScatterLists;
+    text += call.op == "scatter_add" ? kScatterRows : kScatterColumns;
+  }
+  return named_text(name_of_call(call), text);
 }
 
 HandPlan plan_scatter_add(const HandCall& call, const DimBindings& sizes) {
   const auto axis = ir::decode<ops::GatherAxis>(call.attrs, call.op).axis;
   const ops::Lines lines = lines_of(call.outputs[0], axis, sizes);
   const std::int64_t updates = element_count(sizes_of(call.inputs[1].shape, sizes));
-  want_countable(call, lines.size);
+  const std::int64_t elements = lines.outers * lines.size * lines.inners;
   HandPlan plan;
-  add_fill(plan, call, lines.outers * lines.size * lines.inners);
-  add_sums(plan, call, {updates, updates, lines.size, 1}, lines);
+  if (updates == 0 || elements == 0) {
+    add_fill(plan, call, elements);
+    return plan;
+  }
+  const Lists lists = add_lists(plan, call, 1, updates, lines.size);
+  const std::int64_t vector = 16 / static_cast<std::int64_t>(size_of(dtype_of(call)));
+  const bool wide = lines.inners % vector == 0;
+  const std::int64_t parts = lines.inners / (wide ? vector : 1), runs = updates / kRun;
+  const HandWord sums = scratch(add_scratch(plan, runs * lines.outers * lines.inners * 8));
+  std::vector<HandWord> words{
+      lists.order,  lists.begins,    input(call, 2),     sums,          input(call, 1),
+      output(call), number(updates), number(lines.size), number(parts), number(lines.outers)};
+  const std::string name = name_of_call(call), end = wide ? "_wide" : "";
+  add_items(plan, name + "_runs" + end, runs * lines.outers * parts, words);
+  words[4] = input(call, 0);
+  add_items(plan, name + "_rows" + end, lines.outers * lines.size * parts, words);
   return plan;
 }
 
@@ -131,21 +195,23 @@ HandPlan plan_scatter_columns(const HandCall& call, const DimBindings& sizes) {
   const std::int64_t depth = sizes_of(call.outputs[0].shape, sizes)[2];
   const std::int64_t rows = c[0] * c[1];
   HandPlan plan;
-  if (c[0] * c[2] == 0 || rows == 0) {
+  if (c[2] == 0 || rows * depth == 0) {
     const std::int64_t bytes = rows * depth * static_cast<std::int64_t>(size_of(dtype_of(call)));
     add_items(plan, name_of_call(call) + "_fill", ceil_div(bytes, 64),
               {number(std::int64_t{0}), output(call), number(bytes)});
     return plan;
   }
-  const Targets t{c[0] * c[2], c[2], depth, 1};
-  const std::int64_t keys = add_sort(plan, call, t);
-  const std::int64_t begins = add_scratch(plan, (t.places() + 1) * 4);
-  const HandWord bits = number(std::int64_t{t.bits()});
-  add_items(plan, name_of_call(call) + "_begins", t.places() + 1,
-            {scratch(keys), scratch(begins), number(t.updates), number(t.places() + 1), bits});
-  add_items(plan, name_of_call(call) + "_columns", c[0] * ceil_div(c[1], 8) * depth,
-            {scratch(keys), scratch(begins), input(call, 0), output(call), number(c[0]),
-             number(c[1]), number(c[2]), number(depth), bits});
+  const Lists lists = add_lists(plan, call, c[0], c[2], depth);
+  const std::int64_t bytes = kRows * c[2] * static_cast<std::int64_t>(size_of(dtype_of(call)));
+  const bool staged = bytes <= kMostStaged;
+  const std::int64_t blocks = ceil_div(c[1], kRows);
+  plan.launches.push_back(
+      {name_of_call(call) + "_columns",
+       c[0] * blocks,
+       kThreads,
+       staged ? static_cast<int>(bytes) : 0,
+       {lists.order, lists.begins, input(call, 0), output(call), number(c[1]), number(c[2]),
+        number(depth), number(lists.stride), number(blocks), number(std::int64_t{staged})}});
   return plan;
 }
 

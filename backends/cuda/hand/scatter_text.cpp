@@ -1,6 +1,7 @@
-// Scatters in CUDA C++ without float atomics: updates are sorted by where they go, those of one
-// place in their own order, and each place is added up by one thread. Keys differ, so that any sort
-// gives the same order: tiles are sorted in shared memory, then merged 32 at a time by rank.
+// Scatters by sorting in CUDA C++, without float atomics: updates are sorted by where they go,
+// those of one place in their own order, and each place is added up by one thread. Keys differ, so
+// that any sort gives the same order: tiles are sorted in shared memory, then merged 32 at a time
+// by rank.
 #include "backends/cuda/hand/scatter_text.h"
 
 namespace plait::cuda {
@@ -80,17 +81,9 @@ extern "C" __global__ void NAME_merge(const pl_words<4> w) {
   }
   at<pl_word>(w.v[1])[first * run + rank] = key;
 }
-
-// Where the keys of each place begin. Words: keys; begins, int32; keys; places, and one more; bits.
-extern "C" __global__ void NAME_begins(const pl_words<5> w) {
-  const int64_t i = item();
-  if (i >= (int64_t)w.v[3]) return;
-  const pl_word key = (pl_word)i << (int)w.v[4];
-  at<int32_t>(w.v[1])[i] = (int32_t)count_below(at<const pl_word>(w.v[0]), (int64_t)w.v[2], key);
-}
 )";
 
-const char* const kScatterAdd = R"(
+const char* const kScatterFill = R"(
 struct __align__(16) Sixteen {
   pl_word a, b;
 };
@@ -114,7 +107,9 @@ extern "C" __global__ void NAME_fill(const pl_words<3> w) {
     }
   }
 }
+)";
 
+const char* const kScatterAdd = R"(
 /// The updates behind sorted keys: [outers, updates, inners], one element of an update each.
 struct Updates {
   const pl_word* keys;
@@ -209,38 +204,6 @@ extern "C" __global__ void NAME_single(const pl_words<7> w) {
   const Parted lane = part(i, inners);
   T* out = at<T>(w.v[2]) + (lane.quotient * size + index) * inners + lane.rest;
   *out = narrow(widen(*out) + widen(at<const T>(w.v[1])[i]));
-}
-
-// out [B,T,depth] from c [B,T,J]: a thread takes a column of kRows rows. Words: keys; begins; c;
-// out; B; T; J; depth; bits.
-extern "C" __global__ void NAME_columns(const pl_words<9> w) {
-  constexpr int kRows = 8;
-  const int64_t rows = (int64_t)w.v[5], columns = (int64_t)w.v[6], depth = (int64_t)w.v[7];
-  const Parted column = part(item(), depth), n = part(column.quotient, (rows + kRows - 1) / kRows);
-  const int64_t batch = n.quotient, row = batch * rows + n.rest * kRows;
-  if (batch >= (int64_t)w.v[4]) return;
-  const int count = rows - n.rest * kRows < kRows ? (int)(rows - n.rest * kRows) : kRows;
-  const int32_t* begins = at<const int32_t>(w.v[1]) + batch * depth + column.rest;
-  const pl_word* keys = at<const pl_word>(w.v[0]);
-  const T* from = at<const T>(w.v[2]) + row * columns;
-  const pl_word mask = ((pl_word)1 << (int)w.v[8]) - 1;
-  W sums[kRows];
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) sums[r] = (W)0;
-  const int end = begins[1];
-#pragma unroll 4
-  for (int i = begins[0]; i < end; ++i) {
-    const int64_t j = (int64_t)(keys[i] & mask) - batch * columns;
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      if (r < count) sums[r] += widen(from[r * columns + j]);
-    }
-  }
-  T* out = at<T>(w.v[3]) + row * depth + column.rest;
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    if (r < count) out[r * depth] = narrow(sums[r]);
-  }
 }
 )";
 

@@ -10,10 +10,11 @@
 namespace plait::cuda {
 namespace {
 
-constexpr std::int64_t kSteps = 16;  // of a chunk, as in the text
-
 /// Warps of a block, at most: what registers and shared memory allow.
 int most_warps(DType dtype) { return dtype == DType::f64 ? 8 : 16; }
+
+/// Steps of a chunk: what registers allow.
+int steps_of(DType dtype) { return dtype == DType::f64 ? 8 : 16; }
 
 /// Segments in shared memory at a time, as in the text, and the operands they have.
 constexpr int kStages = 3, kBackStages = 2;
@@ -34,8 +35,9 @@ std::string name_of_call(const HandCall& call, bool backward) {
 
 std::string text_of(const HandCall& call, bool backward) {
   const DType dtype = call.inputs[0].dtype;
-  std::string constants = str("constexpr int kWarps = ", most_warps(dtype), ", kOperands = ",
-                              backward ? kBackOperands : kOperands, ";\n");
+  std::string constants =
+      str("constexpr int kWarps = ", most_warps(dtype), ", kSteps = ", steps_of(dtype),
+          ", kOperands = ", backward ? kBackOperands : kOperands, ";\n");
   if (backward) {
     constants += str("constexpr bool kFinal = ", has_final(call) ? "true" : "false", ";\n");
   }
@@ -46,22 +48,23 @@ std::string text_of(const HandCall& call, bool backward) {
 
 struct Cut {
   std::int64_t batch, time, channels, groups;
-  int warps, block_bytes;
+  int steps, warps, block_bytes;
   Cut(const HandCall& call, const DimBindings& bindings, bool backward) {
     const Sizes k = sizes_of(call.inputs[0].shape, bindings);  // [B,T,C]
     batch = k[0];
     time = k[1];
     channels = k[2];
     groups = ceil_div(channels, 32);
-    check(time <= INT_MAX - 1024 && channels <= INT_MAX / kSteps, "wkv of ", time, " steps, ",
+    steps = steps_of(call.inputs[0].dtype);
+    check(time <= INT_MAX - 1024 && channels <= INT_MAX / steps, "wkv of ", time, " steps, ",
           channels, " channels");
     const DType dtype = call.inputs[0].dtype;
     const std::int64_t most = most_warps(dtype);
-    warps = static_cast<int>(std::clamp<std::int64_t>(ceil_div(time, kSteps), 1, most));
+    warps = static_cast<int>(std::clamp<std::int64_t>(ceil_div(time, steps), 1, most));
     const int areas = backward ? kBackStages * kBackOperands : kStages * kOperands;
-    block_bytes = areas * static_cast<int>(warps * kSteps * 32) * static_cast<int>(size_of(dtype));
+    block_bytes = areas * static_cast<int>(warps * steps * 32) * static_cast<int>(size_of(dtype));
   }
-  std::int64_t segments() const { return ceil_div(time, warps * kSteps); }
+  std::int64_t segments() const { return ceil_div(time, warps * steps); }
   int threads() const { return warps * 32; }
 };
 
@@ -73,7 +76,8 @@ std::string wkv_backward_text(const HandCall& call) { return text_of(call, true)
 HandPlan plan_wkv(const HandCall& call, const DimBindings& bindings) {
   const Cut cut(call, bindings, false);
   HandPlan plan;
-  HandLaunch launch{name_of_call(call, false), cut.batch * cut.groups, cut.threads(), cut.block_bytes, {}};
+  HandLaunch launch{
+      name_of_call(call, false), cut.batch * cut.groups, cut.threads(), cut.block_bytes, {}};
   for (int i = 0; i < 7; ++i) launch.words.push_back(input(call, i));
   for (int i = 0; i < 4; ++i) launch.words.push_back(output(call, i));
   for (std::int64_t n : {cut.time, cut.channels, cut.groups}) launch.words.push_back(number(n));

@@ -3,13 +3,13 @@
 // the chunks (readings, and the gradient of u), a scan over the chunks from the end, and backwards
 // (the gradients of k and v). What the last two segments forwards fetched is still there.
 //
-// The state stands for A = a e^o and B = b e^o. Of the gradients of A and B, al e^q and be e^q, each
-// step adds e^-m dy / mass and -y times that. Step i reaches the reading of step t with a part P of
-// the gradient and w with (t-1-i) P. As y is a mean, the parts that reach t sum to -du of t; those
-// of i are dk without that of its own reading. So the sum over all pairs is one over steps, with
-// t-1 and i counted from the beginning of their chunks, and kSteps times what crosses each chunk's
-// beginning: al a + be b. A gradient of the last o beyond that of A and B goes to the k that is the
-// maximum, and to w once for each step behind it.
+// The state stands for A = a e^o and B = b e^o. Of the gradients of A and B, al e^q and be e^q,
+// each step adds e^-m dy / mass and -y times that. Step i reaches the reading of step t with a part
+// P of the gradient and w with (t-1-i) P. As y is a mean, the parts that reach t sum to -du of t;
+// those of i are dk without that of its own reading. So the sum over all pairs is one over steps,
+// with t-1 and i counted from the beginning of their chunks, and kSteps times what crosses each
+// chunk's beginning: al a + be b. A gradient of the last o beyond that of A and B goes to the k
+// that is the maximum, and to w once for each step behind it.
 #include "backends/cuda/hand/wkv_text.h"
 
 namespace plait::cuda {
@@ -25,6 +25,7 @@ __device__ __forceinline__ void fetch_turn(const pl_words<22>& w, const Place& p
                                            int segments) {
   const bool back = turn >= segments;
   const int n = back ? 2 * segments - 1 - turn : turn, begin = (n * p.warps + p.warp) * kSteps;
+  __syncwarp();
   if (n >= 0 && begin < p.time) {
     if (!back || turn >= segments + 2) {
       fetch(w.v[0], p, begin, own(p, n & 1, 0));
@@ -169,7 +170,7 @@ __device__ __forceinline__ void finish(Shared& x, const Place& p, const pl_words
 
 // Words: k, v [B,T,C]; w, u [C]; a0, b0, o0 [B,C]; dy [B,T,C]; da, db, do [B,C]; dk, dv [B,T,C];
 // da0, db0, do0 [B,C]; kept; sums [2,B,C] of dw and du; T; C; C / 32 rounded up; B.
-extern "C" __global__ void __launch_bounds__(kWarps * 32) NAME(const pl_words<22> w) {
+extern "C" __global__ void __launch_bounds__(kWarps * 32, 1) NAME(const pl_words<22> w) {
   __shared__ Shared x;
   const Place p = place_of((int64_t)w.v[18], (int64_t)w.v[19], (int64_t)w.v[20]);
   const int64_t lane = p.batch * p.channels + p.channel, lanes = (int64_t)w.v[21] * p.channels;

@@ -2,14 +2,12 @@
 // its warps take neighbouring chunks of kSteps steps. What the warps take together is a segment.
 // A chunk's effect on the state is computed from an empty state; a scan over the chunks gives each
 // the state it begins with; then the results. Segments follow each other, and while one is computed
-// the next are on their way to shared memory, where each thread finds what it fetched itself.
+// the next are on their way to shared memory, where each warp finds what it fetched itself.
 #include "backends/cuda/hand/wkv_text.h"
 
 namespace plait::cuda {
 
 const char* const kWkvShared = R"(
-constexpr int kSteps = 16;
-
 // Exponents are in units of 1 / kUnit: for floats those of ex2.approx, whose error of 2^-22 (and 0
 // for results below 2^-126) is that of a few roundings: the tolerance of wkv has 16 and more.
 __device__ __forceinline__ float multiplied(float x, float y, float z) { return fmaf(x, y, z); }
@@ -55,6 +53,8 @@ __device__ __forceinline__ Weights weigh(W x, W y) {
 struct Place {
   int lane, warp, warps, time, channels;
   int64_t batch, channel, first;  // first: element of step 0 in [B,T,C]
+  int64_t origin;                 // the same of lane 0
+  int width;                      // channels from lane 0 on
   bool live;
 };
 __device__ __forceinline__ Place place_of(int64_t time, int64_t channels, int64_t groups) {
@@ -65,10 +65,12 @@ __device__ __forceinline__ Place place_of(int64_t time, int64_t channels, int64_
   p.time = (int)time;
   p.channels = (int)channels;
   p.batch = blockIdx.x / groups;
-  const int64_t channel = (blockIdx.x - p.batch * groups) * 32 + p.lane;
-  p.live = channel < channels;
-  p.channel = p.live ? channel : channels - 1;
+  const int64_t group = (blockIdx.x - p.batch * groups) * 32;
+  p.width = (int)(channels - group);
+  p.live = p.lane < p.width;
+  p.channel = p.live ? group + p.lane : channels - 1;
   p.first = p.batch * time * channels + p.channel;
+  p.origin = p.batch * time * channels + group;
   return p;
 }
 
@@ -84,30 +86,39 @@ __device__ __forceinline__ T* own(const Place& p, int stage, int operand) {
   return (T*)pl_dynamic + (area * p.warps + p.warp) * kSteps * 32 + p.lane;
 }
 
-/// Sends a chunk's elements to own shared memory, where its first step is not behind all; zeros
-/// behind the last step. They are there when arrived<n>() returns and at most n commit()s came
-/// after.
+constexpr int kPiece = 16 / sizeof(T), kAcross = 32 / kPiece;  // channels of 16 bytes; of a row
+__device__ __forceinline__ void copy_piece(T* to, const T* from) {
+#ifdef PL_EMULATED
+  for (int i = 0; i < kPiece; ++i) to[i] = from[i];
+#else
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                   (unsigned)__cvta_generic_to_shared(to)),
+               "l"(from)
+               : "memory");
+#endif
+}
+
+/// Sends a chunk's elements to shared memory, from `begin` on as far as there are steps; zeros for
+/// an operand that is left out. `to`: own part. They are there when arrived<n>() returns and at
+/// most n commit()s came after.
 __device__ __forceinline__ void fetch(pl_word from, const Place& p, int begin, T* to) {
   const int count = p.time - begin;
-  if (!from) {
+  if (from && p.channels % kPiece == 0 && from % 16 == 0) {
+    const int row = p.lane / kAcross, column = p.lane % kAcross * kPiece;
+    const T* piece =
+        at<const T>(from) + p.origin + (int64_t)(begin + row) * p.channels + column;
+    if (column >= p.width) return;
 #pragma unroll
-    for (int i = 0; i < kSteps; ++i) to[i * 32] = (T)0;
+    for (int i = 0; i < kSteps; i += 32 / kAcross) {
+      if (row + i >= count) continue;
+      copy_piece(to - p.lane + (row + i) * 32 + column, piece + (int64_t)i * p.channels);
+    }
     return;
   }
-  const T* row = at<const T>(from) + p.first + (int64_t)begin * p.channels;
-#pragma unroll
+  const T* own_row = at<const T>(from) + p.first + (int64_t)begin * p.channels;
+#pragma unroll 4
   for (int i = 0; i < kSteps; ++i) {
-#ifndef PL_EMULATED
-    if constexpr (sizeof(T) >= 4) {
-      const unsigned address = (unsigned)__cvta_generic_to_shared(to + i * 32);
-      asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(row),
-                   "n"(sizeof(T)), "r"(i < count ? (int)sizeof(T) : 0)
-                   : "memory");
-      row += i + 1 < count ? p.channels : 0;
-      continue;
-    }
-#endif
-    to[i * 32] = i < count ? row[(int64_t)i * p.channels] : (T)0;
+    if (i < count) to[i * 32] = from ? own_row[(int64_t)i * p.channels] : (T)0;
   }
 }
 __device__ __forceinline__ void commit() {
@@ -120,6 +131,7 @@ __device__ __forceinline__ void arrived() {
 #ifndef PL_EMULATED
   asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
 #endif
+  __syncwarp();
 }
 
 __device__ __forceinline__ W optional(pl_word address, int64_t i, W otherwise) {
@@ -212,85 +224,6 @@ __device__ __forceinline__ void scan(Chunks& x, State* carries, const W* decays,
     __syncwarp();
     if (chunk < p.warps) x.put(j, chunk, start);
     if (chunk == p.warps - 1) carries[j] = joined(carry, s, (W)(behind - segment) * decay);
-  }
-}
-)";
-
-const char* const kWkvForward = R"(
-constexpr int kStages = 3;
-
-struct Shared {
-  Chunks chunks;
-  State carry[32];
-  W decay[32];
-};
-
-/// A chunk's results, from the state it begins with. row: of its first step.
-template <bool whole>
-__device__ __forceinline__ void read(State s, const T* ks, const T* vs, int count, W decay, W bonus,
-                                     T* row, int channels, bool live) {
-#pragma unroll
-  for (int i = 0; i < kSteps; ++i) {
-    if (whole || i < count) {
-      const W k = widen(ks[i * 32]) * kUnit, v = widen(vs[i * 32]);
-      const Weights r = weigh(s.o, bonus + k);
-      const W mass = multiplied(r.first, s.b, r.second);
-      const W y = multiplied(r.first, s.a, r.second * v) * inverse(mass);
-      if (live) row[(int64_t)i * channels] = narrow(y);
-      s = advanced(s, k, v, decay);
-    }
-  }
-}
-
-__device__ __forceinline__ void fetch_segment(const pl_words<14>& w, const Place& p, int n) {
-  const int begin = (n * p.warps + p.warp) * kSteps;
-  if (begin < p.time) {
-    fetch(w.v[0], p, begin, own(p, n % kStages, 0));
-    fetch(w.v[1], p, begin, own(p, n % kStages, 1));
-  }
-  commit();
-}
-
-// Words: k, v [B,T,C]; w, u [C]; a0, b0, o0 [B,C]; y [B,T,C]; a, b, o [B,C]; T; C; C / 32 rounded
-// up.
-extern "C" __global__ void __launch_bounds__(kWarps * 32) NAME(const pl_words<14> w) {
-  __shared__ Shared x;
-  const Place p = place_of((int64_t)w.v[11], (int64_t)w.v[12], (int64_t)w.v[13]);
-  const int64_t lane = p.batch * p.channels + p.channel;
-  const int span = p.warps * kSteps, segments = (p.time + span - 1) / span;
-  for (int n = 0; n < kStages - 1; ++n) fetch_segment(w, p, n);
-  const W decay = widen(at<const T>(w.v[2])[p.channel]) * kUnit;
-  const W bonus = widen(at<const T>(w.v[3])[p.channel]) * kUnit;
-  if (p.warp == 0) {
-    x.decay[p.lane] = decay;
-    x.carry[p.lane] = {optional(w.v[4], lane, (W)0), optional(w.v[5], lane, (W)0),
-                       optional(w.v[6], lane, (W)-1e38) * kUnit};
-  }
-  const bool stored = w.v[7] && p.live;
-  for (int n = 0; n < segments; ++n) {
-    const int begin = (n * p.warps + p.warp) * kSteps, count = p.time - begin;
-    const T *ks = own(p, n % kStages, 0), *vs = own(p, n % kStages, 1);
-    T* row = at<T>(w.v[7]) + p.first + (int64_t)begin * p.channels;
-    const bool whole = count >= kSteps;
-    fetch_segment(w, p, n + kStages - 1);
-    arrived<kStages - 1>();
-    x.chunks.put(p.lane, p.warp, whole ? chunk_state<true>(ks, vs, count, decay)
-                                       : chunk_state<false>(ks, vs, count, decay));
-    __syncthreads();
-    scan(x.chunks, x.carry, x.decay, p, n * span);
-    __syncthreads();
-    const State s = x.chunks.get(p.lane, p.warp);
-    if (whole) {
-      read<true>(s, ks, vs, count, decay, bonus, row, p.channels, stored);
-    } else {
-      read<false>(s, ks, vs, count, decay, bonus, row, p.channels, stored);
-    }
-  }
-  __syncthreads();
-  if (p.warp == 0) {
-    store(w.v[8], lane, x.carry[p.lane].a, p.live);
-    store(w.v[9], lane, x.carry[p.lane].b, p.live);
-    store(w.v[10], lane, x.carry[p.lane].o * (1 / kUnit), p.live);
   }
 }
 )";

@@ -1,0 +1,20 @@
+// What a program's memory is bound to: feeds, states, and all that stays where the plan put it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/buffers.h"
+#include "cli/json.h"
+#include "plan/program.h"
+
+namespace plait::cli {
+
+/// How many of each kind and their bytes, then the first of each with the place of their memory.
+std::string bindings_text(const plan::Program& program, const std::vector<BufferLife>& lives);
+
+/// All of them: {"feeds": [{"name", "buffer"}...], "states": ..., "static": ...}; `buffer` counts
+/// as in `plait plan --json`.
+Json bindings_json(const plan::Program& program, const std::vector<BufferLife>& lives);
+
+}  // namespace plait::cli
