@@ -90,11 +90,13 @@ report() {
   ended=$(grep -Lx 0 "$logs/$1".*.status | wc -l)
   errors=$(cat "$logs/$1".*.log | sed -n 's/.* SUMMARY: \([0-9]*\) .*/\1/p' |
     awk '{ s += $1 } END { print s + 0 }')
-  failed=$((failed + errors))
+  # A GPU is there: programs that could not use it have tested nothing.
+  unused=$(grep -ls '^no GPU' "$logs/$1".*.log | wc -l)
+  failed=$((failed + errors + unused))
   [ "$failed" -eq 0 ] && failed=$ended
   if [ "$failed" -gt 0 ]; then
     bad=1
-    cat "$logs/$1".*.log | grep -E '^\[  FAILED|Failure$|=========' | head -n 20 >&2
+    cat "$logs/$1".*.log | grep -E '^\[  FAILED|Failure$|^no GPU|=========' | head -n 20 >&2
     grep -Lx 0 "$logs/$1".*.status | while read -r status; do
       echo "$status: $(cat "$status"); $(tail -n 1 "${status%.status}.log")" >&2
     done

@@ -364,6 +364,49 @@ TEST(CudaHandWkv, AllLengthsAgreeWithTheReference) {
   }
 }
 
+/// dw's largest error of any channel, relative to the sizes of what the batches add to it.
+double decay_error(const Array& got, const std::vector<Array>& parts) {
+  double most = 0;
+  for (std::int64_t c = 0; c < got.count(); ++c) {
+    double exact = 0, size = 0;
+    for (const Array& part : parts) {
+      exact += part.real(c);
+      size += std::abs(part.real(c));
+    }
+    most = std::max(most, std::abs(got.real(c) - exact) / size);
+  }
+  return most;
+}
+
+TEST(CudaHandWkv, TheDecaysGradientIsExactWhereItIsTinyToo) {
+  constexpr int kBatches = 6, kChannels = 64;
+  for (int time : {16, 23, 40, 64}) {
+    SCOPED_TRACE(str(time, " steps"));
+    const std::string text = gradient_operands(kBatches, time, kChannels, 1, false, false);
+    HandCase c(ops::wkv_backward, sample_from(ops::wkv_backward, text), DType::f32);
+    for (int i = 0; i < kChannels; ++i) {  // as RWKV-4 begins: from -e^-5 to -e^3
+      c.feeds[2].set(i, -std::exp(-5 + 8 * std::pow(i / (kChannels - 1.0), 0.7)));
+      c.feeds[3].set(i, std::log(0.3) + 0.5 * ((i + 1) % 3 - 1));
+    }
+    std::vector<Array> parts;
+    const std::string one = gradient_operands(1, time, kChannels, 1, false, false);
+    for (int b = 0; b < kBatches; ++b) {
+      HandCase wide(ops::wkv_backward, sample_from(ops::wkv_backward, one), DType::f64);
+      for (std::size_t n = 0; n < c.feeds.size(); ++n) {
+        const std::int64_t count = wide.feeds[n].count();
+        const std::int64_t first = count == c.feeds[n].count() ? 0 : b * count;
+        for (std::int64_t i = 0; i < count; ++i) wide.feeds[n].set(i, c.feeds[n].real(first + i));
+      }
+      parts.push_back(evaluate(wide.node(), wide.inputs())[2]);
+    }
+    const double cpu = decay_error(cpu::run_hand(c.node(), c.inputs()).outputs[2], parts);
+    const double got = decay_error(run(c.node(), c.inputs()).outputs[2], parts);
+    printf("%d: cpu %g cuda %g\n", time, cpu, got);
+    EXPECT_LE(cpu, 1e-5);
+    EXPECT_LE(got, 1e-5);
+  }
+}
+
 TEST(CudaHandWkv, ResultsThatNobodyReadsAreLeftOut) {
   const std::string text = gradient_operands(2, 20, 5, 3, true, true);
   const HandCase c(ops::wkv_backward, sample_from(ops::wkv_backward, text), DType::f32);

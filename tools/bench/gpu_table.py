@@ -99,4 +99,6 @@ def text(report):
     if rest:
         lines += ["", "all forms of the peers, ms, last round:", *rest]
     notes = ["not run: " + line for line in report["not_run"]]
+    if any(name.startswith("jax") for row in rows for name in row["results"]):
+        notes.append("jax: timed by the host's clock, to completion; all else by the device's")
     return "\n".join(lines + ([""] + notes if notes else []))

@@ -230,7 +230,7 @@ Built EmulatedDevice::compile(const std::vector<std::string>& texts) {
   }
   codegen::CompileOptions options;
   options.extra_flags =
-      "-x c++ -std=c++17 -O1 -fno-exceptions -fno-rtti -fno-threadsafe-statics "
+      "-x c++ -std=c++17 -Og -fno-exceptions -fno-rtti -fno-threadsafe-statics "
       "-fno-strict-aliasing";
   codegen::Built libraries = codegen::build(sources, options);
   Built built;

@@ -45,10 +45,12 @@ struct Chunk {
   W decay, bonus;
 };
 
-/// Forwards from the state a chunk begins with; what it adds to the gradient behind it.
+/// Forwards from the state a chunk begins with; what it adds to the gradient behind it. slope: how
+/// the state at its end changes with its own decays.
 template <bool whole>
-__device__ __forceinline__ State read(Chunk& c, State s, W& dw, W& du) {
+__device__ __forceinline__ State read(Chunk& c, State s, State& slope, W& dw, W& du) {
   State g = {(W)0, (W)0, (W)-1e38};
+  W d = (W)0, e = (W)0;
 #pragma unroll
   for (int i = 0; i < kSteps; ++i) {
     if (whole || i < c.count) {
@@ -60,13 +62,16 @@ __device__ __forceinline__ State read(Chunk& c, State s, W& dw, W& du) {
       c.y[i] = y;
       c.top[i] = widen(c.dy[i * 32]) * over;
       c.now[i] = r.second * c.top[i];
-      const W own_part = c.now[i] * (v - y);
-      du += own_part;
-      dw = multiplied(own_part, (W)(1 - i), dw);
+      du = multiplied(c.now[i], v - y, du);
+      dw = multiplied(r.first * c.top[i], multiplied(-e, y, d), dw);
       g.o = larger(g.o, multiplied((W)i, c.decay, -r.m));
-      if (i + 1 < kSteps) s = advanced(s, k, v, c.decay);
+      const Weights f = weigh(c.decay + s.o, k);
+      d = f.first * (d + s.a);
+      e = f.first * (e + s.b);
+      s = advanced(s, f, v);
     }
   }
+  slope = {d, e, s.o};
 #pragma unroll
   for (int i = 0; i < kSteps; ++i) {
     if (whole || i < c.count) {
@@ -85,19 +90,18 @@ struct Rows {
   W excess;
 };
 
-/// Backwards from the gradient behind a chunk, to the one before it.
+/// Backwards from the gradient behind a chunk.
 template <bool whole>
-__device__ __forceinline__ void write(const Chunk& c, State& g, const Rows& out, W& dw) {
+__device__ __forceinline__ void write(const Chunk& c, State g, const Rows& out) {
 #pragma unroll
   for (int i = kSteps - 1; i >= 0; --i) {
     if (whole || i < c.count) {
       const W k = widen(c.k[i * 32]) * kUnit, v = widen(c.v[i * 32]);
-      const W through = power(k + g.o), part = through * multiplied(g.a, v, g.b);
-      W dk = multiplied(c.now[i], v - c.y[i], part);
+      const W through = power(k + g.o);
+      W dk = multiplied(c.now[i], v - c.y[i], through * multiplied(g.a, v, g.b));
       if (kFinal && c.begin + i == out.target) dk += out.excess;
       if (out.dk) out.dk[(int64_t)i * out.channels] = narrow(dk);
       if (out.dv) out.dv[(int64_t)i * out.channels] = narrow(multiplied(through, g.a, c.now[i]));
-      dw = multiplied(part, (W)-i, dw);
       const Weights f = weigh(c.decay + g.o, -c.m[i]);
       const W added = f.second * c.top[i];
       g = {multiplied(f.first, g.a, added), multiplied(f.first, g.b, -added * c.y[i]), f.m};

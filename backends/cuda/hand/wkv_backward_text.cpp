@@ -1,15 +1,15 @@
 // The gradient of wkv in CUDA C++, cut as in wkv_text.cpp. Once forwards over the segments to know
 // the state each chunk begins with (kept), then backwards over them: in a segment forwards through
-// the chunks (readings, and the gradient of u), a scan over the chunks from the end, and backwards
-// (the gradients of k and v). What the last two segments forwards fetched is still there.
+// the chunks (readings, and the gradients of w and u), a scan over the chunks from the end, and
+// backwards (the gradients of k and v). What the last two segments forwards fetched is still there.
 //
 // The state stands for A = a e^o and B = b e^o. Of the gradients of A and B, al e^q and be e^q,
-// each step adds e^-m dy / mass and -y times that. Step i reaches the reading of step t with a part
-// P of the gradient and w with (t-1-i) P. As y is a mean, the parts that reach t sum to -du of t;
-// those of i are dk without that of its own reading. So the sum over all pairs is one over steps,
-// with t-1 and i counted from the beginning of their chunks, and kSteps times what crosses each
-// chunk's beginning: al a + be b. A gradient of the last o beyond that of A and B goes to the k
-// that is the maximum, and to w once for each step behind it.
+// each step adds e^-m dy / mass and -y times that. d and e, times e^o, are the derivatives of A and
+// B by w in the steps of a chunk alone: zero where it begins. Its readings take them to w, and so
+// does the gradient behind it. Nothing larger than that gradient's terms is added and taken off:
+// where w is far below zero they are tiny, and Adam looks at them all the same. A gradient of the
+// last o beyond that of A and B goes to the k that is the maximum, and to w once for each step
+// behind it.
 #include "backends/cuda/hand/wkv_text.h"
 
 namespace plait::cuda {
@@ -92,19 +92,19 @@ __device__ __forceinline__ void run_back(Shared& x, const Place& p, const pl_wor
   fetch_turn(w, p, 2 * segments - n, segments);
   arrived<1>();
   const bool whole = c.count >= kSteps;
-  State g = whole ? read<true>(c, s, dw, du) : read<false>(c, s, dw, du);
+  State slope;
+  State g = whole ? read<true>(c, s, slope, dw, du) : read<false>(c, s, slope, dw, du);
   x.chunks.put(p.lane, p.warp, g);
   __syncthreads();
   scan_back(x.chunks, x.back, x.decay, p, n * p.warps * kSteps);
   __syncthreads();
   g = x.chunks.get(p.lane, p.warp);
+  dw = multiplied(power(slope.o + g.o), multiplied(g.a, slope.a, g.b * slope.b), dw);
   const int64_t row = p.first + (int64_t)c.begin * p.channels;
   const Rows out = {w.v[11] && p.live ? at<T>(w.v[11]) + row : nullptr,
                     w.v[12] && p.live ? at<T>(w.v[12]) + row : nullptr, p.channels,
                     x.target[p.lane], x.excess[p.lane]};
-  whole ? write<true>(c, g, out, dw) : write<false>(c, g, out, dw);
-  const W crossing = power(s.o + g.o) * multiplied(g.a, s.a, g.b * s.b);
-  if (c.count > 0) dw = multiplied(crossing, (W)(chunk > 0 ? kSteps : 1), dw);
+  whole ? write<true>(c, g, out) : write<false>(c, g, out);
 }
 
 /// The state that all began with.
@@ -122,13 +122,11 @@ __device__ __forceinline__ void begin_back(Shared& x, const Place& p, const pl_w
   if (!kFinal) return;
   const W da = optional(w.v[8], lane, (W)0), db = optional(w.v[9], lane, (W)0);
   const State s = x.carry[p.lane];
-  const W crossing = multiplied(da, s.a, db * s.b);
-  const W excess = optional(w.v[10], lane, (W)0) - crossing;
+  const W excess = optional(w.v[10], lane, (W)0) - multiplied(da, s.a, db * s.b);
   x.back[p.lane] = {da, db, -s.o};
   x.excess[p.lane] = excess;
   x.target[p.lane] = last;
-  const int behind = p.time == 0 ? 0 : (p.time - 1) % kSteps;  // from its chunk's beginning
-  x.extra[p.lane] = multiplied(crossing, (W)behind, excess * (W)(p.time - 1 - last));
+  x.extra[p.lane] = excess * (W)(p.time - 1 - last);
 }
 
 /// The step whose k is the last state's o, over all warps; the earliest where several are. Warp 0

@@ -24,7 +24,7 @@ __device__ __forceinline__ void read(State s, const T* ks, const T* vs, int coun
       const W mass = multiplied(r.first, s.b, r.second);
       const W y = multiplied(r.first, s.a, r.second * v) * inverse(mass);
       if (live) row[(int64_t)i * channels] = narrow(y);
-      s = advanced(s, k, v, decay);
+      s = advanced(s, weigh(decay + s.o, k), v);
     }
   }
 }

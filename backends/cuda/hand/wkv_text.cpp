@@ -151,8 +151,8 @@ __device__ __forceinline__ State joined(const State& left, const State& right, W
   return {multiplied(p.first, left.a, p.second * right.a),
           multiplied(p.first, left.b, p.second * right.b), p.m};
 }
-__device__ __forceinline__ State advanced(const State& s, W k, W v, W decay) {
-  const Weights p = weigh(decay + s.o, k);
+/// The state behind a step; p: weigh(decay + s.o, k).
+__device__ __forceinline__ State advanced(const State& s, const Weights& p, W v) {
   return {multiplied(p.first, s.a, p.second * v), multiplied(p.first, s.b, p.second), p.m};
 }
 
