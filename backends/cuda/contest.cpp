@@ -24,6 +24,16 @@ std::string time_text(const std::string& what, double seconds) {
   return str(what, " ", text);
 }
 
+/// A convolution of halves over an image whose channels, next to each other, are fewer than fill 16
+/// bytes: the first layer of a network.
+bool has_few_channels(const loop::BoundContraction& c) {
+  if (!c.guarded || !is_half(c.dtype)) return false;
+  for (const auto& x : c.k) {
+    if (x.a == 1 && x.h == 0 && x.w == 0) return x.extent < 8;
+  }
+  return false;
+}
+
 /// What a kernel apart takes, about.
 double apart_seconds(const loop::BoundContraction& c, DType product, const loop::Kernel& epilogue) {
   double bytes = static_cast<double>(result_bytes(c, product));
@@ -56,6 +66,11 @@ Choice Contest::as_choice(const Problem& p, const LibraryCall& call, bool fused)
 Choice Contest::guessed(const Problem& p) const {
   Choice out;
   std::string why;
+  if (has_few_channels(p.bound)) {
+    out.generated = true;
+    out.why = "its image has few channels: libraries are slow there";
+    return out;
+  }
   for (const bool fused : {true, false}) {
     if (fused && !p.fused) continue;
     const auto made = call(p, fused, "", false, why);

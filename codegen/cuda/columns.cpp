@@ -18,6 +18,15 @@ bool has_inner_columns(const loop::Kernel& k) {
   return std::any_of(k.lets.begin(), k.lets.end(), is_inner_column);
 }
 
+/// Rows of threads that can have anything to add; the others hold what changes nothing.
+int busy_rows(const loop::Kernel& k, const Schedule& s) {
+  const Dim rows = row_count(k);
+  if (!rows.is_const() || rows.value() >= s.rows) return s.rows;
+  int busy = 1;
+  while (busy < rows.value()) busy *= 2;
+  return busy;
+}
+
 /// Halves of `slots_` onto each other: `rows` rows of `width` elements become one. All threads.
 void fold(Lines& out, const Let& l, int rows, int width) {
   if (rows < 2) return;
@@ -84,7 +93,7 @@ void Writer::gather_column(Lines& out, Body& body, int i) {
   out.add(str("for (int l_ = 0; l_ < ", s_.lanes, "; ++l_) slots_[tid_ * ", s_.lanes, " + l_] = c",
               i, "[c_][l_];"));
   out.add("__syncthreads();");
-  fold(out, l, s_.rows, width);
+  fold(out, l, busy_rows(k_, s_), width);
   out.open(str("for (int q_ = tid_; q_ < ", width, "; q_ += ", kThreads, ")"));
   out.add(str("const ", type_, " j_ = ", s_.whole_rows ? "c_" : "tile_", " * ", width, " + q_;"));
   out.open(str("if (j_ < ", text_of(inner_count(k_)), ")"));
@@ -104,7 +113,7 @@ void Writer::gather_row_column(Lines& out, Body& body, int i) {
   out.add(str(type, "* const slots_ = (", type, "*)pl_dynamic;"));
   out.add(str("if (tx_ == 0) slots_[ty_] = r", i, ";"));
   out.add("__syncthreads();");
-  fold(out, l, s_.rows, 1);
+  fold(out, l, busy_rows(k_, s_), 1);
   out.open(s_.whole_rows ? "if (tid_ == 0)" : "if (tid_ == 0 && tile_ == 0)");
   out.add(str("const ", type, " sum_ = slots_[0];"));
   result(out, body, i, "");

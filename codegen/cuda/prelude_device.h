@@ -8,14 +8,14 @@
 #undef pl_round_f16
 #undef pl_round_bf16
 
-// A NaN keeps its sign and loses its payload, as on the CPU.
+// A NaN stays one; its sign and payload are the chip's.
 __device__ __forceinline__ float pl_f16_to_f(uint16_t h) {
 #ifdef PL_EMULATED
   return pl_plain_f16_to_f(h);
 #else
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
-  return x != x ? pl_from_bits_f((((uint32_t)h & 0x8000u) << 16) | 0x7fc00000u) : x;
+  return x;
 #endif
 }
 __device__ __forceinline__ uint16_t pl_f_to_f16(float x) {
@@ -24,7 +24,7 @@ __device__ __forceinline__ uint16_t pl_f_to_f16(float x) {
 #else
   uint16_t h;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
-  return x != x ? (uint16_t)(((pl_bits_f(x) >> 16) & 0x8000u) | 0x7e00u) : h;
+  return h;
 #endif
 }
 __device__ __forceinline__ uint16_t pl_f_to_bf16(float x) {
@@ -33,7 +33,7 @@ __device__ __forceinline__ uint16_t pl_f_to_bf16(float x) {
 #else
   uint16_t h;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
-  return x != x ? (uint16_t)(((pl_bits_f(x) >> 16) & 0x8000u) | 0x7fc0u) : h;
+  return h;
 #endif
 }
 __device__ __forceinline__ float pl_round_f16(float x) {
@@ -44,7 +44,7 @@ __device__ __forceinline__ float pl_round_f16(float x) {
   float y;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(h));
-  return x != x ? pl_from_bits_f((pl_bits_f(x) & 0x80000000u) | 0x7fc00000u) : y;
+  return y;
 #endif
 }
 __device__ __forceinline__ float pl_round_bf16(float x) { return pl_bf16_to_f(pl_f_to_bf16(x)); }

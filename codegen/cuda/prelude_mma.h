@@ -98,22 +98,6 @@ template <int COUNT>
 __device__ __forceinline__ void pl_meet(int) {
   __syncthreads();  // here a wait for the others' next wait
 }
-template <int COUNT>
-__device__ __forceinline__ void pl_registers() {}
-
-// Arrivals missing, arrivals of a round, rounds that are over.
-typedef uint64_t pl_gate;
-__device__ __forceinline__ void pl_gate_start(pl_gate* g, int count) {
-  *g = (uint64_t)count | (uint64_t)count << 16;
-}
-__device__ __forceinline__ void pl_gate_arrive(pl_gate* g) {
-  *g -= 1;
-  if ((*g & 0xffff) == 0) *g += (*g >> 16 & 0xffff) + ((uint64_t)1 << 32);
-}
-__device__ __forceinline__ void pl_gate_arrive_copied(pl_gate* g) { pl_gate_arrive(g); }
-__device__ __forceinline__ void pl_gate_wait(pl_gate* g, int parity) {
-  while ((int)(*(volatile pl_gate*)g >> 32 & 1) == parity) __syncthreads();
-}
 __device__ __forceinline__ uint32_t pl_pack_f16(float low, float high) {
   return (uint32_t)pl_f_to_f16(low) | (uint32_t)pl_f_to_f16(high) << 16;
 }
@@ -206,39 +190,6 @@ __device__ __forceinline__ void pl_products_wait() {
 template <int COUNT>
 __device__ __forceinline__ void pl_meet(int id) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(COUNT) : "memory");
-}
-/// How many registers each of a warp group's threads has from here on.
-template <int COUNT>
-__device__ __forceinline__ void pl_registers() {
-  if constexpr (COUNT <= 64) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
-  } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
-  }
-}
-
-/// A gate in shared memory opens in rounds, each when `count` threads have arrived. Round r is over
-/// for those who wait for parity r % 2.
-typedef uint64_t pl_gate;
-__device__ __forceinline__ void pl_gate_start(pl_gate* g, int count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(pl_shared(g)), "r"(count)
-               : "memory");
-}
-__device__ __forceinline__ void pl_gate_arrive(pl_gate* g) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(pl_shared(g)) : "memory");
-}
-/// Once what this thread has asked to be copied is there.
-__device__ __forceinline__ void pl_gate_arrive_copied(pl_gate* g) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(pl_shared(g))
-               : "memory");
-}
-__device__ __forceinline__ void pl_gate_wait(pl_gate* g, int parity) {
-  asm volatile(
-      "{\n.reg .pred p;\nWAIT:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
-      "@p bra DONE;\nbra WAIT;\nDONE:\n}\n" ::"r"(pl_shared(g)),
-      "r"(parity)
-      : "memory");
 }
 
 /// Two halves in a word, for what is no NaN.

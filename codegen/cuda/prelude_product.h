@@ -223,10 +223,6 @@ struct pl_place {
     from = split * each;
     steps = all - from < each ? all - from : each;
   }
-  static __device__ __forceinline__ int64_t tiles(const pl_word* w) {
-    return P::batches(w) * P::SPLITS * ((P::rows(w) + P::BM - 1) / P::BM) *
-           ((P::columns(w) + P::BN - 1) / P::BN);
-  }
   __device__ __forceinline__ pl_target<P> target(const pl_word* w) const {
     pl_target<P> to{w, batch, m, n, P::rows(w), P::columns(w), nullptr, 0};
     if constexpr (P::SPLITS > 1) {
@@ -342,106 +338,5 @@ struct pl_product {
   static __device__ __forceinline__ void place(unsigned char* to, A& a, B& b) {
     a.place(to);
     b.place(to + A::Tile::BYTES);
-  }
-};
-
-/// Blocks that stay: each walks tiles, as many apart as there are blocks. Some warps bring tiles of
-/// the operands, also those of the next tile while this one is stored; the others sum. A stage's
-/// `full` gate opens when it is there, its `free` gate when it is summed.
-template <class P>
-struct pl_standing {
-  typedef typename P::I I;
-  static constexpr int SUMMING = P::WARPS_M * 32, BRINGING = P::BRINGING;
-  typedef pl_loader<P, typename P::A, P::BM, P::RB, BRINGING, 1, 4> A;
-  typedef pl_loader<P, typename P::B, P::BN, P::RB, BRINGING, 1, 4> B;
-  typedef typename P::template CORE<P, typename A::Tile, typename B::Tile> Core;
-  static constexpr int STAGE = A::Tile::BYTES + B::Tile::BYTES;
-  static constexpr int TABLES = P::STAGES * STAGE;
-  static constexpr int STRIPS = TABLES + A::TABLE_BYTES + B::TABLE_BYTES;
-  static constexpr int GATES = STRIPS + Core::STORE_BYTES;
-  static_assert(GATES + P::STAGES * 16 + 1024 <= P::BLOCK_BYTES, "shared memory");
-  static_assert(P::SLICES == 1 && A::ASYNC && B::ASYNC, "copies");
-
-  static __device__ __forceinline__ void run(const pl_word* w, int64_t block) {
-    unsigned char* shared = pl_dynamic;
-    shared += -(uint32_t)(uint64_t)shared & 1023;
-    pl_gate* const full = (pl_gate*)(shared + GATES);
-    if (threadIdx.x == 0) {
-      for (int s = 0; s < P::STAGES; ++s) {
-        pl_gate_start(full + s, BRINGING);
-        pl_gate_start(full + P::STAGES + s, P::WARPS_M);
-      }
-    }
-    __syncthreads();
-    if (threadIdx.x >= SUMMING) {
-      if constexpr (P::FEW > 0) pl_registers<P::FEW>();
-      bring(w, block, shared, full, full + P::STAGES);
-    } else {
-      if constexpr (P::MANY > 0) pl_registers<P::MANY>();
-      sum(w, block, shared, full, full + P::STAGES);
-    }
-  }
-
-  static __device__ __forceinline__ void bring(const pl_word* w, int64_t block,
-                                               unsigned char* shared, pl_gate* full,
-                                               pl_gate* free) {
-    const int thread = threadIdx.x - SUMMING;
-    const int64_t tiles = pl_place<P>::tiles(w);
-    int stage = 0, round = 0;
-    A a;
-    B b;
-#pragma unroll 1
-    for (int64_t tile = block; tile < tiles; tile += gridDim.x) {
-      const pl_place<P> at(w, tile);
-      const I from = at.from * A::Tile::K;
-      if constexpr (A::TABLE || B::TABLE) pl_meet<BRINGING>(1);  // nobody reads the tables
-      a.start(w, thread, 1, at.batch, at.m, P::rows(w), from, shared + TABLES);
-      b.start(w, thread, 1, at.batch, at.n, P::columns(w), from, shared + TABLES + A::TABLE_BYTES);
-#pragma unroll 1
-      for (I i = 0; i < at.steps; ++i) {
-        pl_gate_wait(free + stage, (round & 1) ^ 1);
-        a.fetch(w, shared + stage * STAGE);
-        b.fetch(w, shared + stage * STAGE + A::Tile::BYTES);
-        pl_gate_arrive_copied(full + stage);
-        if (++stage == P::STAGES) {
-          stage = 0;
-          ++round;
-        }
-      }
-    }
-    pl_copy_wait<0>();
-  }
-
-  static __device__ __forceinline__ void sum(const pl_word* w, int64_t block, unsigned char* shared,
-                                             pl_gate* full, pl_gate* free) {
-    const int64_t tiles = pl_place<P>::tiles(w);
-    const bool speaks = threadIdx.x % 32 == 0;  // for its warp
-    int stage = 0, round = 0, bad = 0;
-#pragma unroll 1
-    for (int64_t tile = block; tile < tiles; tile += gridDim.x) {
-      const pl_place<P> at(w, tile);
-      Core core;
-      core.start();
-      int last = -1;
-#pragma unroll 1
-      for (I i = 0; i < at.steps; ++i) {
-        pl_gate_wait(full + stage, round & 1);
-        core.seen();
-        core.step(shared + stage * STAGE, shared + stage * STAGE + A::Tile::BYTES);
-        core.settle();
-        if (last >= 0 && speaks) pl_gate_arrive(free + last);
-        last = stage;
-        if (++stage == P::STAGES) {
-          stage = 0;
-          ++round;
-        }
-      }
-      core.drain();
-      if (last >= 0 && speaks) pl_gate_arrive(free + last);
-      pl_target<P> to = at.target(w);
-      core.finish(to, shared + STRIPS);
-      bad |= to.bad;
-    }
-    pl_report<P>(w, bad);
   }
 };

@@ -28,9 +28,8 @@ struct pl_tile {
 };
 
 /// Brings tiles of X, every EACH-th one along k, by THREADS threads. Accesses of X::V elements;
-/// those of less than 4 bytes go through registers. More than MOST rows of a thread stand in a
-/// table.
-template <class P, class X, int ROWS, int RB, int THREADS, int EACH = 1, int MOST = 8>
+/// those of less than 4 bytes go through registers. More than 8 rows of a thread stand in a table.
+template <class P, class X, int ROWS, int RB, int THREADS, int EACH = 1>
 struct pl_loader {
   typedef typename P::I I;
   typedef typename P::K K;
@@ -41,8 +40,8 @@ struct pl_loader {
   static constexpr int PASSES = ROWS * Tile::K / V / THREADS;
   static constexpr int STEP = THREADS / SIDE;  // lines between two passes, along k
   static constexpr bool ASYNC = BYTES >= 4;
-  static constexpr bool LINEAR = X::ALONG_K && X::LINEAR;  // rows are equally far apart
-  static constexpr bool TABLE = X::ALONG_K && !LINEAR && PASSES > MOST;  // in shared memory
+  static constexpr bool LINEAR = X::ALONG_K && X::LINEAR;             // rows are equally far apart
+  static constexpr bool TABLE = X::ALONG_K && !LINEAR && PASSES > 8;  // in shared memory
   static constexpr int KEPT = !X::ALONG_K || LINEAR || TABLE ? 1 : PASSES;
   static constexpr int TABLE_BYTES = TABLE ? ROWS * (X::GUARDED ? 16 : 8) : 0;
   static_assert(THREADS % SIDE == 0 && PASSES > 0 && ROWS * Tile::K % (V * THREADS) == 0, "tile");

@@ -96,9 +96,6 @@ class ProductText {
       return;
     }
     p.blocks = batch * ceildiv(rows, s_.bm) * ceildiv(columns, s_.bn) * s_.splits;
-    if (s_.core == Core::kStanding) {
-      p.blocks = min(p.blocks, Dim(kMultiprocessors * s_.residents()));
-    }
     if (s_.splits == 1) return;
     const auto bytes = static_cast<std::int64_t>(size_of(acc_type(f_.dtype)));
     p.scratch_sizes = {ceildiv(elements * s_.splits * bytes, 8)};
@@ -244,7 +241,7 @@ class ProductText {
                 ", BN = ", s_.bn, ", RB = ", s_.bk * static_cast<int>(size_of(f_.dtype)),
                 ", STAGES = ", s_.stages, ", WARPS_M = ", s_.warps_m, ", WARPS_N = ", s_.warps_n,
                 ", SLICES = ", s_.slices, ", SPLITS = ", s_.splits, ", PUT = ", put_,
-                ", PARTS = ", parts_, ", STRIP = ", s_.strip() * (packed_ ? 2 : 1),
+                ", PARTS = ", parts_, ", STRIP = ", kStrip * (packed_ ? 2 : 1),
                 ", BLOCK_BYTES = ", block_bytes(f_, s_), ", SCRATCH = ", scratch_,
                 ", ERRORS = ", errors_, ";\n");
     text += core_text();
@@ -263,17 +260,11 @@ class ProductText {
 
   std::string core_text() const {
     if (s_.core == Core::kSimple) return "";
-    const bool standing = s_.core == Core::kStanding;
-    const bool wgmma = standing || s_.core == Core::kWgmma;
+    const bool wgmma = s_.core == Core::kWgmma;
     const char* core = wgmma ? "wgmma" : s_.core == Core::kMma ? "mma" : "fma";
     std::string text = str("  template <class P, class TA, class TB>\n  using CORE = pl_", core,
                            "_core<P, TA, TB>;\n");
     if (wgmma) text += wgmma_text();
-    if (standing) {
-      const bool one = s_.residents() == 1;
-      text += str("  static constexpr int BRINGING = ", s_.loading(), ", FEW = ", one ? 88 : 0,
-                  ", MANY = ", one ? 208 : 0, ";\n");
-    }
     const std::string t(name_of(f_.dtype));
     if (s_.core == Core::kMma) {
       text +=
@@ -354,9 +345,7 @@ class ProductText {
     if (s_.core == Core::kSimple) {
       return both("@", str("pl_product_simple<@_p, ", s_.lanes, ">"), "256");
     }
-    const bool standing = s_.core == Core::kStanding;
-    std::string text = both("@", standing ? "pl_standing<@_p>::run" : "pl_product<@_p>::run",
-                            standing ? str(s_.threads(), ", ", s_.residents()) : str(s_.threads()));
+    std::string text = both("@", "pl_product<@_p>::run", str(s_.threads()));
     if (s_.splits > 1) text += both("@_finish", "pl_product_finish<@_p>", "256");
     return text;
   }

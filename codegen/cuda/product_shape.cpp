@@ -19,16 +19,12 @@ struct TileKind {
   int bm, bn, warps_m, warps_n;
 };
 constexpr TileKind kTiles[] = {
-    {Core::kStanding, 128, 256, 8, 1}, {Core::kStanding, 128, 128, 8, 1},
-    {Core::kWgmma, 128, 256, 8, 1},    {Core::kWgmma, 128, 128, 8, 1},
-    {Core::kWgmma, 64, 256, 4, 1},     {Core::kWgmma, 64, 128, 4, 1},
-    {Core::kWgmma, 128, 64, 8, 1},     {Core::kWgmma, 64, 64, 4, 1},
-    {Core::kWgmma, 64, 32, 4, 1},      {Core::kMma, 256, 128, 4, 2},
-    {Core::kMma, 128, 256, 2, 4},      {Core::kMma, 128, 128, 2, 4},
-    {Core::kMma, 128, 64, 4, 1},       {Core::kMma, 64, 128, 1, 4},
-    {Core::kMma, 64, 64, 2, 2},        {Core::kMma, 128, 32, 4, 1},
-    {Core::kMma, 64, 32, 2, 2},        {Core::kMma, 32, 64, 2, 2},
-    {Core::kMma, 32, 32, 2, 2},        {Core::kFma, 128, 128, 4, 2},
+    {Core::kWgmma, 128, 256, 8, 1}, {Core::kWgmma, 128, 128, 8, 1}, {Core::kWgmma, 64, 256, 4, 1},
+    {Core::kWgmma, 64, 128, 4, 1},  {Core::kWgmma, 128, 64, 8, 1},  {Core::kWgmma, 64, 64, 4, 1},
+    {Core::kWgmma, 64, 32, 4, 1},   {Core::kMma, 256, 128, 4, 2},   {Core::kMma, 128, 256, 2, 4},
+    {Core::kMma, 128, 128, 2, 4},   {Core::kMma, 128, 64, 4, 1},    {Core::kMma, 64, 128, 1, 4},
+    {Core::kMma, 64, 64, 2, 2},     {Core::kMma, 128, 32, 4, 1},    {Core::kMma, 64, 32, 2, 2},
+    {Core::kMma, 32, 64, 2, 2},     {Core::kMma, 32, 32, 2, 2},     {Core::kFma, 128, 128, 4, 2},
     {Core::kFma, 64, 64, 4, 2},
 };
 
@@ -36,10 +32,7 @@ struct CoreName {
   Core core;
   const char* name;
 };
-constexpr CoreName kCoreNames[] = {
-    {Core::kFma, "fma"}, {Core::kMma, "mma"}, {Core::kWgmma, "wg"}, {Core::kStanding, "ws"}};
-
-bool is_async(Core core) { return core == Core::kWgmma || core == Core::kStanding; }
+constexpr CoreName kCoreNames[] = {{Core::kFma, "fma"}, {Core::kMma, "mma"}, {Core::kWgmma, "wg"}};
 
 Core core_of(DType t, bool tf32) {
   return is_half(t) || (t == DType::f32 && tf32) ? Core::kMma : Core::kFma;
@@ -62,8 +55,7 @@ Decision fits_wgmma(const Form& f, const Shape& s) {
 }
 
 int table_bytes(const FormOperand& x, int rows, const Shape& s) {
-  const int most = s.core == Core::kStanding ? 4 : 8;
-  const bool table = x.along_k && !x.linear && rows * s.bk / x.vector / s.loading() > most;
+  const bool table = x.along_k && !x.linear && rows * s.bk / x.vector / s.loading() > 8;
   return table ? rows * (x.guarded ? 16 : 8) : 0;
 }
 
@@ -80,9 +72,7 @@ int stage_bytes(const Form& f, const Shape& s) {
 /// Blocks that a multiprocessor holds at once: by shared memory, threads and registers.
 int held_blocks(const Form& f, const Shape& s) {
   const int sums = s.bm * s.bn / (s.warps_m * s.warps_n * 32);
-  const int registers = s.core == Core::kStanding ? 65536 / s.threads() / s.residents()
-                        : s.core == Core::kWgmma  ? sums + 46
-                                                  : sums + 96;
+  const int registers = sums + (s.core == Core::kWgmma ? 46 : 96);
   const int blocks = std::min({228 * 1024 / (block_bytes(f, s) + 1024), 2048 / s.threads(),
                                65536 / s.threads() / registers, 16});
   return std::max(1, blocks);
@@ -123,8 +113,7 @@ double cost(const Form& f, const Shape& s, const DimBindings& largest) {
   const double wait = kLatency / (s.stages - 1 - lag) / s.slices;
   const double step = std::max({wait, held * product_us(f, s), held * stage_bytes(f, s) / kBytes});
   const double store = held * s.bm * s.bn * 3e-5 + (s.slices - 1) * 0.1;
-  const double overlap = s.core == Core::kStanding ? 0.3 : 1;  // of a tile's beginning
-  double total = kBegin + waves * (steps * step + store) + (waves - 1) * overlap;
+  double total = kBegin + waves * (steps * step + store) + (waves - 1);
   if (s.core == Core::kMma) total *= 1.05;
   if (s.splits > 1) {  // partial sums are written and read
     total += number(f.batch) * number(f.rows) * number(f.columns) * (s.splits + 1) * 1e-6 + kSplit;
@@ -193,15 +182,14 @@ int block_bytes(const Form& f, const Shape& s) {
   if (s.core == Core::kSimple) return 0;
   const int pipe = s.stages * stage_bytes(f, s);
   const int tables = table_bytes(f.a, s.bm, s) + table_bytes(f.b, s.bn, s);
-  const int strips = s.core == Core::kFma ? 0 : s.warps_m * s.warps_n * 16 * (s.strip() + 8) * 4;
-  if (s.core == Core::kStanding) return pipe + tables + strips + s.stages * 16 + 1024;
-  return std::max(s.slices * (pipe + tables), strips) + (is_async(s.core) ? 1024 : 0);
+  const int strips = s.core == Core::kFma ? 0 : s.warps_m * s.warps_n * 16 * (kStrip + 8) * 4;
+  return std::max(s.slices * (pipe + tables), strips) + (s.core == Core::kWgmma ? 1024 : 0);
 }
 
 Decision fits(const Form& f, const Shape& s, bool tf32) {
   if (s.core == Core::kSimple) return Decision::allow();
   const Core core = core_of(f.dtype, tf32);
-  const bool wgmma = is_async(s.core) && core == Core::kMma;
+  const bool wgmma = s.core == Core::kWgmma && core == Core::kMma;
   if (s.core != core && !wgmma) return Decision::forbid("another core has its dtype");
   if (wgmma && !fits_wgmma(f, s)) return fits_wgmma(f, s);
   const int size = static_cast<int>(size_of(f.dtype));
@@ -217,9 +205,7 @@ Decision fits(const Form& f, const Shape& s, bool tf32) {
   if (!divides(f.a, s.bm, s) || !divides(f.b, s.bn, s)) {
     return Decision::forbid("its threads do not divide the tile");
   }
-  if (block_bytes(f, s) * s.residents() > kMostBlockBytes - 1024 * (s.residents() - 1)) {
-    return Decision::forbid("too much shared memory");
-  }
+  if (block_bytes(f, s) > kMostBlockBytes) return Decision::forbid("too much shared memory");
   return Decision::allow();
 }
 
@@ -227,7 +213,6 @@ Decision fits(const Form& f, const Shape& s, bool tf32) {
 std::vector<int> stage_counts(const Form& f, Shape s) {
   if (s.core == Core::kFma) return {2};
   if (row_bytes(f) < 128) return {s.bm + s.bn <= 128 ? 4 : 2};
-  if (s.core == Core::kStanding) return {s.residents() == 2 ? 3 : 4};
   const int least = s.core == Core::kWgmma && s.slices == 1 ? 3 : 2;
   std::vector<int> counts;
   for (const int blocks : {2, 1}) {

@@ -9,8 +9,10 @@
 
 namespace plait::codegen::cuda {
 
-/// kStanding: blocks that walk tiles, some of their warps bring what the others multiply.
-enum class Core { kSimple, kFma, kMma, kWgmma, kStanding };
+enum class Core { kSimple, kFma, kMma, kWgmma };
+
+/// Floats of a row that a warp lays out at once before it stores them; twice as many halves.
+inline constexpr int kStrip = 32;
 
 struct Shape {
   Core core = Core::kSimple;
@@ -20,18 +22,9 @@ struct Shape {
   int splits = 1;  // of k over blocks
   int slices = 1;  // of k over groups of a block's warps
   int lanes = 1;   // threads of an element, without tiles
-  /// Standing blocks of a multiprocessor.
-  int residents() const { return core == Core::kStanding && bm * bn <= 128 * 128 ? 2 : 1; }
   /// Threads that share the work of bringing a tile.
-  int loading() const {
-    return core == Core::kStanding ? 128 / residents() : warps_m * warps_n * 32;
-  }
-  int threads() const {
-    if (core == Core::kSimple) return 256;
-    return warps_m * warps_n * 32 * slices + (core == Core::kStanding ? loading() : 0);
-  }
-  /// Columns of sums that a warp lays out at once before it stores them: floats, halves.
-  int strip() const { return residents() == 2 ? 16 : 32; }
+  int loading() const { return warps_m * warps_n * 32; }
+  int threads() const { return core == Core::kSimple ? 256 : loading() * slices; }
 };
 
 std::string to_text(const Shape& shape);

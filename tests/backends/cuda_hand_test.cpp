@@ -380,6 +380,7 @@ double decay_error(const Array& got, const std::vector<Array>& parts) {
 
 TEST(CudaHandWkv, TheDecaysGradientIsExactWhereItIsTinyToo) {
   constexpr int kBatches = 6, kChannels = 64;
+  constexpr double kMost = 64 * 0x1p-24;
   for (int time : {16, 23, 40, 64}) {
     SCOPED_TRACE(str(time, " steps"));
     const std::string text = gradient_operands(kBatches, time, kChannels, 1, false, false);
@@ -401,9 +402,8 @@ TEST(CudaHandWkv, TheDecaysGradientIsExactWhereItIsTinyToo) {
     }
     const double cpu = decay_error(cpu::run_hand(c.node(), c.inputs()).outputs[2], parts);
     const double got = decay_error(run(c.node(), c.inputs()).outputs[2], parts);
-    printf("%d: cpu %g cuda %g\n", time, cpu, got);
-    EXPECT_LE(cpu, 1e-5);
-    EXPECT_LE(got, 1e-5);
+    EXPECT_LE(cpu, kMost);
+    EXPECT_LE(got, kMost);
   }
 }
 

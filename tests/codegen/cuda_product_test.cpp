@@ -69,8 +69,8 @@ std::vector<Case> every_other(std::vector<Case> cases, std::size_t first) {
   return some;
 }
 
-/// The best tiles, some of the others by turns, one of each way to cut k, one whose blocks walk and
-/// the one without tiles.
+/// The best tiles, some of the others by turns, one of each way to cut k and the one without
+/// tiles.
 std::vector<std::string> some_of(const std::vector<std::string>& all, std::size_t first,
                                  std::size_t turn) {
   std::vector<std::string> tiles, some;
@@ -79,7 +79,7 @@ std::vector<std::string> some_of(const std::vector<std::string>& all, std::size_
   }
   for (std::size_t i = 0; i < std::min(first, tiles.size()); ++i) some.push_back(tiles[i]);
   if (!tiles.empty()) some.push_back(tiles[turn * 5 % tiles.size()]);
-  for (const char* part : {".k2", ".k4", ".g2", ".g4", ".ws.", "simple"}) {
+  for (const char* part : {".k2", ".k4", ".g2", ".g4", "simple"}) {
     const auto has = [&](const std::string& v) { return v.find(part) != std::string::npos; };
     const auto found = std::find_if(all.begin(), all.end(), has);
     if (found != all.end()) some.push_back(*found);
@@ -236,34 +236,6 @@ TEST(CudaProduct, EpiloguesOfEveryCore) {
   }
 }
 
-/// Two blocks have all tiles: edges and batches on the way.
-TEST(CudaProduct, BlocksThatWalkTiles) {
-  const auto device = test::device_under_test();
-  for (const DType t : {DType::bf16, DType::f32}) {
-    for (const bool turned : {false, true}) {
-      Problem p = cpu::matmul({.m = 136,
-                               .n = 264,
-                               .k = 200,
-                               .batch = 2,
-                               .a_turned = turned && t != DType::f32,
-                               .b_turned = !turned && t != DType::f32});
-      p.dtype = t;
-      const Expected expected(p, true, 5);
-      for (const std::string& v : product_variants(contraction_of(p), {}, {true})) {
-        const std::size_t cut = v.find(".k");
-        if (v.find(".ws.") == std::string::npos) continue;
-        if (cut != std::string::npos && v.substr(cut) != ".k2") continue;
-        SCOPED_TRACE(v);
-        Printed printed = print_product(contraction_of(p), nullptr, true, {true, v});
-        printed.blocks = 2;
-        const plait::cuda::Built built = device->compile({unit_header() + printed.text});
-        expect_right(*device, *built.modules[0], printed, expected, {});
-        if (HasFatalFailure()) return;
-      }
-    }
-  }
-}
-
 /// A NaN stays one through the rounding of whole strips, and stays where it is.
 TEST(CudaProduct, NaNsOfHalves) {
   const auto device = test::device_under_test();
@@ -272,7 +244,7 @@ TEST(CudaProduct, NaNsOfHalves) {
     p.dtype = t;
     Expected expected(p, false, 5);
     set_element(t, expected.a.data(), 3 * 64 + 7, std::nan(""));
-    for (const char* v : {"64x64x64.wg.s8", "64x64x64.mma.s4", "128x128x64.ws.s3"}) {
+    for (const char* v : {"64x64x64.wg.s8", "64x64x64.mma.s4"}) {
       const Printed printed = print_product(contraction_of(p), nullptr, true, {false, v});
       const plait::cuda::Built built = device->compile({unit_header() + printed.text});
       const OnDevice a(*device, expected.a, "a"), b(*device, expected.b, "b");
