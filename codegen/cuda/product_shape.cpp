@@ -79,9 +79,13 @@ int held_blocks(const Form& f, const Shape& s) {
 }
 
 // What the guess is made of: microseconds, of an H200.
-constexpr double kBegin = 3.0;     // a launch, the first tile's way
+constexpr double kBegin = 1.4;     // a launch, the first tile's way
 constexpr double kLatency = 0.75;  // from asking for a tile to its being there
-constexpr double kBytes = 75e3;    // per microsecond into one multiprocessor
+constexpr double kBytes = 85e3;    // per microsecond into one multiprocessor
+constexpr double kChain = 0.16;    // a step's waits and orders, of one group of warps
+constexpr double kGuards = 0.1;    // the same for the places of an image
+constexpr double kStore = 4e-5;    // an element of the tile
+constexpr double kGather = 1e-4;   // the same of another slice's sums
 constexpr double kSplit = 2.5;     // the second kernel
 
 /// Microseconds of a step's products on one multiprocessor.
@@ -99,7 +103,7 @@ double product_us(const Form& f, const Shape& s) {
 }
 
 /// Blocks run in waves; in a wave each block's steps take as long as a tile needs to come, or as
-/// all blocks of the multiprocessor need for theirs.
+/// all groups of the multiprocessor need for theirs.
 double cost(const Form& f, const Shape& s, const DimBindings& largest) {
   const auto number = [&](const std::vector<Axis>& axes) {
     return static_cast<double>(std::max<std::int64_t>(1, evaluate(extent_of(axes), largest)));
@@ -108,15 +112,18 @@ double cost(const Form& f, const Shape& s, const DimBindings& largest) {
                        std::ceil(number(f.columns) / s.bn) * s.splits;
   const double held = std::min<double>(held_blocks(f, s), std::ceil(tiles / kMultiprocessors));
   const double waves = std::ceil(tiles / (kMultiprocessors * held));
-  const double steps = std::ceil(std::ceil(number(f.k) / s.bk) / s.splits);
+  const double steps = std::ceil(std::ceil(number(f.k) / s.bk) / (s.splits * s.slices));
   const int lag = s.core == Core::kWgmma && s.slices == 1 ? 1 : 0;
-  const double wait = kLatency / (s.stages - 1 - lag) / s.slices;
-  const double step = std::max({wait, held * product_us(f, s), held * stage_bytes(f, s) / kBytes});
-  const double store = held * s.bm * s.bn * 3e-5 + (s.slices - 1) * 0.1;
+  const double ahead = s.stages - 1 - lag, at_once = held * s.slices;
+  const double chain = kChain + (f.a.guarded || f.b.guarded ? kGuards : 0) + 0.15 / ahead;
+  const double bring = std::hypot(chain, at_once * stage_bytes(f, s) / kBytes);
+  const double step = std::max({kLatency / ahead, at_once * product_us(f, s), bring});
+  const double store = s.bm * s.bn * (held * kStore + (s.slices - 1) * kGather);
   double total = kBegin + waves * (steps * step + store) + (waves - 1);
   if (s.core == Core::kMma) total *= 1.05;
   if (s.splits > 1) {  // partial sums are written and read
-    total += number(f.batch) * number(f.rows) * number(f.columns) * (s.splits + 1) * 1e-6 + kSplit;
+    total +=
+        number(f.batch) * number(f.rows) * number(f.columns) * (s.splits + 1) * 1.2e-6 + kSplit;
   }
   return total;
 }
