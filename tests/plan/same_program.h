@@ -14,8 +14,8 @@ namespace plait::plan {
 // clang-format off
 inline auto members(const Function& x) { const auto& [a, b] = x; return std::tie(a, b); }
 inline auto members(const LoopCall& x) {
-  const auto& [a, b, c, d, e, f, g, h] = x;
-  return std::tie(a, b, c, d, e, f, g, h);
+  const auto& [a, b, c, d, e, f, g, h, i, j] = x;
+  return std::tie(a, b, c, d, e, f, g, h, i, j);
 }
 inline auto members(const loop::AxisOf<Dim>& x) {
   const auto& [a, b, c, d, e, f] = x;
@@ -26,8 +26,8 @@ inline auto members(const loop::Contraction& x) {
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
 }
 inline auto members(const ProductCall::Part& x) {
-  const auto& [a, b, c, d, e, f] = x;
-  return std::tie(a, b, c, d, e, f);
+  const auto& [a, b, c, d, e, f, g] = x;
+  return std::tie(a, b, c, d, e, f, g);
 }
 inline auto members(const ProductCall& x) {
   const auto& [a, b, c, d, e] = x;
