@@ -90,9 +90,11 @@ class Grouper {
       if (!a.guards.empty() || (by != ir::kNone && real(by))) return false;
     }
     if (is_contracted(graph_.nodes[i].outputs[0])) return false;
-    // Made where it is read, it costs nothing when that is one place.
+    // Made where it is read, it costs nothing when that is one place. A single number is not worth
+    // it: its state might have to be kept for a late reader.
     const auto& readers = readers_[at(graph_.nodes[i].outputs[0])];
-    const bool once = readers.size() == 1 && facts(readers[0]).kind == Kind::kPoint &&
+    const bool once = mine.hi() > 1 && readers.size() == 1 &&
+                      facts(readers[0]).kind == Kind::kPoint &&
                       point_count(facts(readers[0]).nest) == mine;
     for (ir::NodeId reader : readers) {
       const NodeFacts& r = facts(reader);
@@ -277,6 +279,9 @@ class Grouper {
     const NodeFacts& f = facts(n);
     if (to.type == Group::Type::kHand) return Decision::forbid("it is a hand kernel");
     const bool epilogue = to.type == Group::Type::kContract;
+    if (to.type == Group::Type::kLoop && to.space.empty() && !point_count(f.nest).is(1)) {
+      return Decision::forbid("it makes single numbers, which all points would make again");
+    }
     if (epilogue && is_summed_only(n)) {
       return Decision::forbid("only sums read it: they make it where they are");
     }
