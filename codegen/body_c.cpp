@@ -2,6 +2,7 @@
 #include "codegen/body_c.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -16,33 +17,6 @@ using loop::Reduce;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-std::string identity(Reduce reduce, DType compute) {
-  switch (reduce) {
-    case Reduce::kMax:
-      return compute == DType::i64 ? "INT64_MIN" : number_text(compute, -__builtin_inf());
-    case Reduce::kMin:
-      return compute == DType::i64 ? "INT64_MAX" : number_text(compute, __builtin_inf());
-    case Reduce::kProd:
-      return number_text(compute, 1);
-    default:
-      return number_text(compute, 0);
-  }
-}
-
-std::string combine(Reduce reduce, DType compute, const std::string& a, const std::string& b) {
-  const char s = suffix_of(compute);
-  switch (reduce) {
-    case Reduce::kMax:
-      return str("pl_max_", s, "(", a, ", ", b, ")");
-    case Reduce::kMin:
-      return str("pl_min_", s, "(", a, ", ", b, ")");
-    case Reduce::kProd:
-      return compute == DType::i64 ? str("pl_mul_i(", a, ", ", b, ")") : str(a, " * ", b);
-    default:
-      return compute == DType::i64 ? str("pl_add_i(", a, ", ", b, ")") : str(a, " + ", b);
-  }
-}
-
 /// The operation of an `omp simd reduction`.
 std::string simd_operation(Reduce reduce, DType compute) {
   const char s = suffix_of(compute);
@@ -56,21 +30,6 @@ std::string simd_operation(Reduce reduce, DType compute) {
     default:
       return "+";
   }
-}
-
-/// Integer division, which a zero makes fail.
-bool divides(const Let& let) {
-  if (let.compute != DType::i64) return false;
-  for (const loop::Tape::Step& s : loop::flatten(let.body).steps) {
-    if (s.op == loop::ScalarOp::kFloorDiv || s.op == loop::ScalarOp::kMod) return true;
-  }
-  return false;
-}
-
-std::string other_text(DType held, double otherwise) {
-  if (held == DType::boolean) return otherwise != 0 ? "1" : "0";
-  const DType wide = held == DType::f64 ? DType::f64 : is_float(held) ? DType::f32 : DType::i64;
-  return number_text(wide, otherwise);
 }
 
 /// What a guard of the row lets through, without a branch in the loop (gcc does not vectorise a
@@ -271,6 +230,8 @@ bool Body::is_exact(const Let& let) const {
     if (o.kind == KernelOperand::kLoad) held = k_.buffers[at(o.load.buffer)].dtype;
     const bool zero = o.kind == KernelOperand::kNumber && o.number == 0;
     if (held != let.dtype && held != DType::boolean && !zero) return false;
+    // What stands in for a padded element may be no half.
+    if (!o.guards.empty() && o.otherwise != 0 && !std::isinf(o.otherwise)) return false;
   }
   using loop::ScalarOp;
   for (const loop::Tape::Step& s : loop::flatten(let.body).steps) {
@@ -300,9 +261,9 @@ void Body::let(Lines& out, int i, const std::string& tile) {
     if (let.column) {
       const std::string slot =
           str("c", column_of_[at(i)], "[", let.level == Level::kInner ? inner_number() : "0", "]");
-      out.add(str(slot, " = ", combine(let.reduce, let.compute, slot, term), ";"));
+      out.add(str(slot, " = ", combined_text(let.reduce, let.compute, slot, term), ";"));
     } else {
-      out.add(str("a", i, " = ", combine(let.reduce, let.compute, str("a", i), term), ";"));
+      out.add(str("a", i, " = ", combined_text(let.reduce, let.compute, str("a", i), term), ";"));
     }
     return;
   }
@@ -419,7 +380,7 @@ void Body::prologue(Lines& out) {
       out.add(str(type, "* const c", column, " = (", type, "*)p[",
                   k_.buffers.size() + at(first_ + column), "] + task * ", count, ";"));
       out.add(str("for (int64_t j = 0; j < ", count, "; ++j) c", column,
-                  "[j] = ", identity(let.reduce, let.compute), ";"));
+                  "[j] = ", identity_text(let.reduce, let.compute), ";"));
       ++column;
     }
   }
@@ -435,8 +396,8 @@ void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& let = k_.lets[i];
     if (let.stage != stage || let.reduce == Reduce::kNone || let.column) continue;
-    out.add(
-        str(register_type(let.compute), " a", i, " = ", identity(let.reduce, let.compute), ";"));
+    out.add(str(register_type(let.compute), " a", i, " = ", identity_text(let.reduce, let.compute),
+                ";"));
     reductions += str(" reduction(", simd_operation(let.reduce, let.compute), " : a", i, ")");
   }
   if (!has_inner(stage)) return;
@@ -518,7 +479,8 @@ void Body::finish(Lines& out) {
     out.open("for (int64_t t = 1; t < tasks; ++t)");
     out.add("#pragma omp simd");
     out.add(str("for (int64_t j = first", c, "; j < last", c, "; ++j) ", c, "[j] = ",
-                combine(let.reduce, let.compute, c + "[j]", str(c, "[t * ", count, " + j]")), ";"));
+                combined_text(let.reduce, let.compute, c + "[j]", str(c, "[t * ", count, " + j]")),
+                ";"));
     out.close();
     out.open(str("for (int64_t j = first", c, "; j < last", c, "; ++j)"));
     // The inner indices from their common number.

@@ -254,4 +254,46 @@ Piece formula(const loop::Expr& e, DType compute, const std::vector<Piece>& load
   return pieces.back();
 }
 
+std::string identity_text(loop::Reduce reduce, DType compute) {
+  switch (reduce) {
+    case loop::Reduce::kMax:
+      return compute == DType::i64 ? "INT64_MIN" : number_text(compute, -__builtin_inf());
+    case loop::Reduce::kMin:
+      return compute == DType::i64 ? "INT64_MAX" : number_text(compute, __builtin_inf());
+    case loop::Reduce::kProd:
+      return number_text(compute, 1);
+    default:
+      return number_text(compute, 0);
+  }
+}
+
+std::string combined_text(loop::Reduce reduce, DType compute, const std::string& a,
+                          const std::string& b) {
+  const char s = suffix_of(compute);
+  switch (reduce) {
+    case loop::Reduce::kMax:
+      return str("pl_max_", s, "(", a, ", ", b, ")");
+    case loop::Reduce::kMin:
+      return str("pl_min_", s, "(", a, ", ", b, ")");
+    case loop::Reduce::kProd:
+      return compute == DType::i64 ? str("pl_mul_i(", a, ", ", b, ")") : str(a, " * ", b);
+    default:
+      return compute == DType::i64 ? str("pl_add_i(", a, ", ", b, ")") : str(a, " + ", b);
+  }
+}
+
+std::string other_text(DType held, double otherwise) {
+  if (held == DType::boolean) return otherwise != 0 ? "1" : "0";
+  const DType wide = held == DType::f64 ? DType::f64 : is_float(held) ? DType::f32 : DType::i64;
+  return number_text(wide, otherwise);
+}
+
+bool divides(const loop::Let& let) {
+  if (let.compute != DType::i64) return false;
+  for (const loop::Tape::Step& s : loop::flatten(let.body).steps) {
+    if (s.op == ScalarOp::kFloorDiv || s.op == ScalarOp::kMod) return true;
+  }
+  return false;
+}
+
 }  // namespace plait::codegen

@@ -62,4 +62,13 @@ Piece formula(const loop::Expr& e, DType compute, const std::vector<Piece>& load
 std::string as_number(const Piece& p, DType compute);
 std::string as_truth(const Piece& p);
 
+/// What a reduction starts with, and one step of it.
+std::string identity_text(loop::Reduce reduce, DType compute);
+std::string combined_text(loop::Reduce reduce, DType compute, const std::string& a,
+                          const std::string& b);
+/// A number as it is held: what stands for an element where a guard fails.
+std::string other_text(DType held, double otherwise);
+/// Whether it divides integers, which a zero makes fail.
+bool divides(const loop::Let& let);
+
 }  // namespace plait::codegen

@@ -29,7 +29,7 @@ class DriverLibraries : public Libraries {
     LibraryOptions options = options_;
     options.variant = variant;
     options.compile_engines = slow;
-    return make_library_call(contraction, result, false, options, epilogue, why);
+    return make_library_call(contraction, result, options, epilogue, why);
   }
   std::shared_ptr<const Libraries> with(bool tf32) const override {
     return std::make_shared<DriverLibraries>(device_, tf32);

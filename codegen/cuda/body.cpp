@@ -16,22 +16,8 @@ using loop::Reduce;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Integer division, which a zero makes fail.
-bool divides(const Let& let) {
-  if (let.compute != DType::i64) return false;
-  for (const loop::Tape::Step& s : loop::flatten(let.body).steps) {
-    if (s.op == loop::ScalarOp::kFloorDiv || s.op == loop::ScalarOp::kMod) return true;
-  }
-  return false;
-}
-
 DType natural(DType t) {
   return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
-}
-
-std::string other_text(DType held, double otherwise) {
-  if (held == DType::boolean) return otherwise != 0 ? "1" : "0";
-  return number_text(natural(held), otherwise);
 }
 
 /// Whether an operand is a half of this dtype, or a number that every half has.
@@ -84,34 +70,6 @@ bool is_exact(const loop::Kernel& k, const Let& let) {
 }
 
 }  // namespace
-
-std::string identity_text(Reduce reduce, DType compute) {
-  switch (reduce) {
-    case Reduce::kMax:
-      return compute == DType::i64 ? "INT64_MIN" : number_text(compute, -__builtin_inf());
-    case Reduce::kMin:
-      return compute == DType::i64 ? "INT64_MAX" : number_text(compute, __builtin_inf());
-    case Reduce::kProd:
-      return number_text(compute, 1);
-    default:
-      return number_text(compute, 0);
-  }
-}
-
-std::string combined_text(Reduce reduce, DType compute, const std::string& a,
-                          const std::string& b) {
-  const char s = suffix_of(compute);
-  switch (reduce) {
-    case Reduce::kMax:
-      return str("pl_max_", s, "(", a, ", ", b, ")");
-    case Reduce::kMin:
-      return str("pl_min_", s, "(", a, ", ", b, ")");
-    case Reduce::kProd:
-      return compute == DType::i64 ? str("pl_mul_i(", a, ", ", b, ")") : str(a, " * ", b);
-    default:
-      return compute == DType::i64 ? str("pl_add_i(", a, ", ", b, ")") : str(a, " + ", b);
-  }
-}
 
 void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::string number,
             const std::string& type, int lanes, Parameters& n) {

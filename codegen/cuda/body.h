@@ -18,11 +18,6 @@ namespace plait::codegen::cuda {
 void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::string number,
             const std::string& type, int lanes, Parameters& n);
 
-/// What a reduction starts with, and one step of it.
-std::string identity_text(loop::Reduce reduce, DType compute);
-std::string combined_text(loop::Reduce reduce, DType compute, const std::string& a,
-                          const std::string& b);
-
 /// The vectors of a thread in a row: `steps` of them written out, the number of each in c_, or 0
 /// for a loop that `open` opens. `open` writes what comes before a vector, and returns how many
 /// braces it opened.

@@ -128,25 +128,6 @@ Kernel without_idle_guards(const Kernel& kernel) {
   return k;
 }
 
-Kernel with_tile_buffer(const Kernel& epilogue) {
-  Kernel k = epilogue;
-  check(k.epilogue && k.inner.size() == 1, "a tile is walked by one inner index");
-  k.epilogue = false;
-  Dim place = 0;
-  for (const loop::KernelIndex& x : k.rows) place = place * x.extent + symbol_of(x);
-  place = place * k.inner[0].extent + symbol_of(k.inner[0]);
-  const int tile = static_cast<int>(k.buffers.size());
-  k.buffers.push_back({DType::f32, false});
-  for (Let& let : k.lets) {
-    for (KernelOperand& o : let.operands) {
-      if (o.kind != KernelOperand::kTile) continue;
-      o.kind = KernelOperand::kLoad;
-      o.load = {tile, place};
-    }
-  }
-  return k;
-}
-
 Kernel with_kept_loads(const Kernel& kernel) {
   Kernel k = kernel;
   keep_stored(k);

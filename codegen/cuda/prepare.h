@@ -12,9 +12,6 @@ loop::Kernel without_idle_guards(const loop::Kernel& kernel);
 /// Indices named by their place alone: what computes the same is the same text.
 loop::Kernel with_plain_names(const loop::Kernel& kernel);
 
-/// An epilogue whose tile is the f32 buffer behind its others: [batch, m, n], row-major.
-loop::Kernel with_tile_buffer(const loop::Kernel& epilogue);
-
 /// What several stages load, and what is stored and loaded again, is kept from the first of them.
 loop::Kernel with_kept_loads(const loop::Kernel& kernel);
 

@@ -27,8 +27,7 @@ bool may_be_joined(const loop::Kernel& k, const Schedule& s) {
 
 /// Kept loads are worth it where registers hold them.
 loop::Kernel prepared(const loop::Kernel& kernel) {
-  const loop::Kernel plain = with_plain_names(without_idle_guards(kernel));
-  loop::Kernel k = plain.epilogue ? with_tile_buffer(plain) : plain;
+  loop::Kernel k = with_plain_names(without_idle_guards(kernel));
   loop::Kernel kept = with_kept_loads(k);
   if (kept_count(kept) == kept_count(k)) return k;
   const Schedule s = schedule_of(kept);
@@ -123,6 +122,7 @@ Printed Writer::run(const std::string& stem) {
 }
 
 Printed print_kernel(const loop::Kernel& kernel, bool fixed) {
+  check(!kernel.epilogue, "an epilogue is part of its product's kernel");
   const loop::Kernel k = prepared(kernel);
   return Writer(k, schedule_of(k), fixed).run(loop::schedule_name(kernel));
 }
@@ -152,7 +152,7 @@ ElementText print_element(const loop::Kernel& kernel, int first_buffer, int firs
   const loop::Kernel epilogue = without_idle_guards(kernel);
   check(epilogue.epilogue && epilogue.inner.size() == 1, "an element is one of a tile");
   Schedule s;
-  s.wide = schedule_of(with_tile_buffer(epilogue)).wide;
+  s.wide = is_wide(epilogue);
   const std::string type = s.wide ? "int64_t" : "int";
   Parameters n(fixed);
   Lines out;

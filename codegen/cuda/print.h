@@ -38,8 +38,7 @@ struct Printed {
 /// What stands before every text.
 std::string unit_header();
 
-/// For an epilogue (kernel.epilogue), the words are its buffers, the tile's address, the error
-/// bits, its sizes; the tile is the contraction's f32 result [batch, m, n], row-major.
+/// Not of an epilogue (kernel.epilogue): print_element is for those.
 Printed print_kernel(const loop::Kernel& kernel, bool fixed);
 
 /// The text of an epilogue as a device function of one element:

@@ -58,29 +58,6 @@ void visit_inner_offsets(const Kernel& k, const F& f) {
   }
 }
 
-bool is_wide(const Kernel& k) {
-  const auto large = [](const Dim& d) { return !fits_int(d); };
-  // Numbers of vectors are rounded up to whole blocks.
-  if (large(row_count(k) * inner_count(k) + Dim(1 << 20))) return true;
-  for (const Let& let : k.lets) {
-    if (large(let.index_extent)) return true;
-    for (const KernelOperand& o : let.operands) {
-      if (o.kind == KernelOperand::kLoad && large(o.load.offset)) return true;
-      for (const loop::Guard& g : o.guards) {
-        if (large(g.index) || large(g.lo) || large(g.hi)) return true;
-      }
-    }
-    for (const loop::Expr* e : {&let.body, &let.finish}) {
-      if (!*e) continue;
-      for (const loop::Tape::Step& s : loop::flatten(*e).steps) {
-        if (s.op == loop::ScalarOp::kIndex && large(s.index)) return true;
-      }
-    }
-  }
-  return std::any_of(k.stores.begin(), k.stores.end(),
-                     [&](const loop::KernelStore& s) { return large(s.offset); });
-}
-
 /// Bytes of the vectors that a thread loads and stores in a stage, for one element; the most of all
 /// stages. `widest`: of an element.
 std::size_t bytes_of(const Kernel& k, int lanes, std::size_t& widest) {
@@ -357,6 +334,29 @@ bool has_inner(const Kernel& k, int stage) {
 int kept_count(const Kernel& k) {
   return static_cast<int>(
       std::count_if(k.lets.begin(), k.lets.end(), [](const Let& l) { return l.kept; }));
+}
+
+bool is_wide(const Kernel& k) {
+  const auto large = [](const Dim& d) { return !fits_int(d); };
+  // Numbers of vectors are rounded up to whole blocks.
+  if (large(row_count(k) * inner_count(k) + Dim(1 << 20))) return true;
+  for (const Let& let : k.lets) {
+    if (large(let.index_extent)) return true;
+    for (const KernelOperand& o : let.operands) {
+      if (o.kind == KernelOperand::kLoad && large(o.load.offset)) return true;
+      for (const loop::Guard& g : o.guards) {
+        if (large(g.index) || large(g.lo) || large(g.hi)) return true;
+      }
+    }
+    for (const loop::Expr* e : {&let.body, &let.finish}) {
+      if (!*e) continue;
+      for (const loop::Tape::Step& s : loop::flatten(*e).steps) {
+        if (s.op == loop::ScalarOp::kIndex && large(s.index)) return true;
+      }
+    }
+  }
+  return std::any_of(k.stores.begin(), k.stores.end(),
+                     [&](const loop::KernelStore& s) { return large(s.offset); });
 }
 
 Schedule schedule_of(const Kernel& k) {

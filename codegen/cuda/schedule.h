@@ -37,6 +37,8 @@ Schedule schedule_of(const loop::Kernel& kernel);
 Dim row_count(const loop::Kernel& kernel);
 Dim inner_count(const loop::Kernel& kernel);
 
+/// Whether indices of the kernel need 64 bits.
+bool is_wide(const loop::Kernel& kernel);
 /// Whether an index expression can be evaluated in 32 bits, step by step.
 bool fits_int(const Dim& d);
 /// Whether every value of the expression is a multiple of `by`.

@@ -17,6 +17,12 @@ constexpr Corner kCorners[] = {
   %y = linear(x, w, b)    : f32[0,2]
   return %y
 })"},
+    {"PaddedWithWhatIsNoHalf", R"(graph g(x: bf16[3,5], y: f16[3,5]) {
+  %p = pad(x, low=[1,0], high=[0,2], value=0.1) : bf16[4,7]
+  %q = add(%p, %p)        : bf16[4,7]
+  %r = pad(y, low=[0,1], high=[1,0], value=0.3) : f16[4,6]
+  return %p, %q, %r
+})"},
     {"SumsOfNoTerms", R"(graph g(x: f32[4,0], w: f32[2,0], b: f32[2]) {
   %y = linear(x, w, b)    : f32[4,2]
   %s = sum(x, axes=[1])   : f32[4]

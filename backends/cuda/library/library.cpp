@@ -57,11 +57,9 @@ LibraryVersions library_versions() {
   return out;
 }
 
-std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& contraction,
-                                               DType result, bool dense,
+std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& c, DType result,
                                                const LibraryOptions& options,
                                                const LibraryEpilogue& epilogue, std::string& why) {
-  const loop::BoundContraction c = dense ? with_dense_result(contraction) : contraction;
   if (const Decision d = takes(c, result); !d) {
     why = d.why;
     return nullptr;

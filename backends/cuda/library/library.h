@@ -55,9 +55,6 @@ class LibraryCall {
   /// On a CUstream; allocates nothing when the operands are those of the last run. Null, or what
   /// went wrong.
   virtual const char* run(void* stream, const LibraryOperands& operands) const = 0;
-  const char* run(void* stream, const char* a, const char* b, char* c, char* workspace) const {
-    return run(stream, LibraryOperands{a, b, c, workspace});
-  }
 
   /// What tune needs for its workspace.
   virtual std::int64_t tune_bytes() const = 0;
@@ -73,19 +70,10 @@ struct LibraryVersions {
 };
 LibraryVersions library_versions();
 
-/// `result`: dtype of c, the contraction's own or f32 of halves. `dense`: c is a tile [batch, m,
-/// n], row-major, in place of the contraction's own offsets. Null with `why` when no library takes
-/// it. A context must be current; calls are made and run by one thread at a time.
+/// `result`: dtype of c, the contraction's own or f32 of halves. Null with `why` when no library
+/// takes it. A context must be current; calls are made and run by one thread at a time.
 std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& contraction,
-                                               DType result, bool dense,
-                                               const LibraryOptions& options,
+                                               DType result, const LibraryOptions& options,
                                                const LibraryEpilogue& epilogue, std::string& why);
-/// The bare product.
-inline std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& contraction,
-                                                      DType result, bool dense,
-                                                      const LibraryOptions& options,
-                                                      std::string& why) {
-  return make_library_call(contraction, result, dense, options, LibraryEpilogue{}, why);
-}
 
 }  // namespace plait::cuda

@@ -70,18 +70,6 @@ std::vector<BoundAxis> joined(const std::vector<BoundAxis>& axes) {
   return out;
 }
 
-loop::BoundContraction with_dense_result(loop::BoundContraction c) {
-  std::int64_t step = 1;
-  for (auto* axes : {&c.n, &c.m, &c.batch}) {
-    for (auto x = axes->rbegin(); x != axes->rend(); ++x) {
-      x->c = step;
-      step *= x->extent;
-    }
-  }
-  c.c0 = 0;
-  return c;
-}
-
 Decision find_product(const loop::BoundContraction& c, MatrixProduct& p) {
   if (c.guarded) return Decision::forbid("it reads a padded image");
   const std::vector<BoundAxis> m = joined(sorted(c.m, &BoundAxis::c));

@@ -34,9 +34,6 @@ Decision find_product(const loop::BoundContraction& contraction, MatrixProduct& 
 /// joined.
 std::vector<BoundAxis> joined(const std::vector<BoundAxis>& axes);
 
-/// The contraction with C as a tile [batch, m, n], row-major.
-loop::BoundContraction with_dense_result(loop::BoundContraction contraction);
-
 /// Points of a contraction's result, and of the sum behind each.
 std::int64_t extent_of(const std::vector<BoundAxis>& axes);
 

@@ -1,0 +1,106 @@
+// Who needs a kernel, decided in the order of the nodes: what a node reads is decided before it.
+#include "plan/group_need.h"
+
+#include <algorithm>
+
+#include "loop/kernel.h"
+#include "plan/space.h"
+
+namespace plait::plan {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+class Need {
+ public:
+  Need(const GroupSight& sight, const GroupOptions& options) : sight_(sight), options_(options) {}
+
+  std::vector<char> run() {
+    for (std::size_t i = 0; i < sight_.graph.nodes.size(); ++i) real_.push_back(needs_kernel(i));
+    return std::move(real_);
+  }
+
+ private:
+  /// Moves and cheap small values are made again wherever they are read, unless something needs
+  /// them in memory.
+  bool needs_kernel(std::size_t i) {
+    const NodeFacts& f = sight_.all_facts[i];
+    if (f.kind == Kind::kConstant) return false;
+    if (f.kind != Kind::kMove && f.kind != Kind::kPoint) return true;
+    if (f.kind == Kind::kPoint && !is_cheap_and_small(i)) return true;
+    const ir::ValueId v = sight_.graph.nodes[i].outputs[0];
+    if (sight_.kept[at(v)]) return true;
+    const auto wants_memory = [&](ir::NodeId reader) {
+      const Kind kind = sight_.facts(reader).kind;
+      if (kind == Kind::kHand) return true;
+      return kind == Kind::kContract && !is_affine_view(v, reader);
+    };
+    return std::any_of(sight_.readers[at(v)].begin(), sight_.readers[at(v)].end(), wants_memory);
+  }
+
+  /// Whether a contraction reads it, as it is or moved.
+  bool is_contracted(ir::ValueId v) const {
+    const auto& readers = sight_.readers[at(v)];
+    return std::any_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
+      const Kind kind = sight_.facts(reader).kind;
+      return kind == Kind::kContract ||
+             (kind == Kind::kMove && is_contracted(sight_.result(reader)));
+    });
+  }
+
+  /// One minus a vector that a whole matrix is multiplied with, say, or a state times a number.
+  bool is_cheap_and_small(std::size_t i) {
+    const NodeFacts& f = sight_.all_facts[i];
+    if (!options_.fuse || f.expensive || f.operations > 2 || !f.nest.loaded.empty()) return false;
+    const Dim mine = sight_.graph.type(sight_.graph.nodes[i].outputs[0]).elements();
+    for (const loop::Access& a : f.nest.loads) {
+      const ir::NodeId by =
+          sight_.graph.value(sight_.graph.nodes[i].inputs[at(a.operand)]).producer;
+      if (!a.guards.empty() || (by != ir::kNone && real(by))) return false;
+    }
+    if (is_contracted(sight_.graph.nodes[i].outputs[0])) return false;
+    // Made where it is read, it costs nothing when that is one place. A single number is not worth
+    // it: its state might have to be kept for a late reader.
+    const auto& readers = sight_.readers[at(sight_.graph.nodes[i].outputs[0])];
+    const bool once = mine.hi() > 1 && readers.size() == 1 &&
+                      sight_.facts(readers[0]).kind == Kind::kPoint &&
+                      point_count(sight_.facts(readers[0]).nest) == mine;
+    for (ir::NodeId reader : readers) {
+      const NodeFacts& r = sight_.facts(reader);
+      if (once) continue;
+      if (r.kind == Kind::kHand) return false;
+      if (!((mine * 4 - point_count(r.nest)).hi() <= 0)) return false;
+    }
+    return true;
+  }
+
+  bool real(ir::NodeId n) const { return at(n) < real_.size() && real_[at(n)]; }
+
+  /// Whether a contraction can read a moved value in place: through strides alone.
+  bool is_affine_view(ir::ValueId v, ir::NodeId reader) {
+    const NodeFacts& r = sight_.facts(reader);
+    for (const loop::Access& a : r.nest.loads) {
+      if (sight_.node(reader).inputs[at(a.operand)] != v) continue;
+      const Origin o = origin_of(sight_.graph, sight_.all_facts, sight_.grouping, v, a.index);
+      if (o.guards.size() > 0) return false;
+      const Dim offset =
+          offset_of(sight_.graph.type(o.value).shape, sight_.layouts.at(o.value), o.index);
+      for (const loop::IndexVar& var : r.nest.vars) {
+        if (!loop::coefficient_of(offset, symbol_of(var)).is_linear) return false;
+      }
+    }
+    return sight_.facts(sight_.graph.value(v).producer).kind == Kind::kMove;
+  }
+
+  const GroupSight& sight_;
+  const GroupOptions& options_;
+  std::vector<char> real_;  // per node decided so far: has a kernel
+};
+
+}  // namespace
+
+std::vector<char> needs_kernel(const GroupSight& sight, const GroupOptions& options) {
+  return Need(sight, options).run();
+}
+
+}  // namespace plait::plan

@@ -1,0 +1,14 @@
+// Which nodes need a kernel. Moves and cheap small values do without: they are made again wherever
+// they are read, unless something needs them in memory.
+#pragma once
+
+#include <vector>
+
+#include "plan/group_sight.h"
+
+namespace plait::plan {
+
+/// Per node. The sight's grouping has no group yet.
+std::vector<char> needs_kernel(const GroupSight& sight, const GroupOptions& options);
+
+}  // namespace plait::plan

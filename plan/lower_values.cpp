@@ -1,0 +1,290 @@
+// Making the values of a kernel.
+#include "plan/lower_values.h"
+
+#include <algorithm>
+
+#include "ops/constant.h"
+#include "plan/space.h"
+
+namespace plait::plan {
+namespace {
+
+using loop::Expr;
+using loop::KernelOperand;
+using loop::Let;
+using loop::ScalarOp;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// The expression with loads renumbered and indices substituted; acc becomes `acc` where given.
+Expr rebuilt(const Expr& e, int first_load, const DimBindings& by, const Expr& acc = {}) {
+  const loop::ExprNode& n = e.node();
+  if (n.op == ScalarOp::kLoad) return Expr::load(n.load + first_load);
+  if (n.op == ScalarOp::kIndex) return Expr::index(n.index.substitute(by));
+  if (n.op == ScalarOp::kAcc && acc) return acc;
+  if (n.args.empty()) return e;
+  std::vector<Expr> args;
+  for (const auto& a : n.args) args.push_back(rebuilt(Expr::of(a), first_load, by, acc));
+  return Expr(n.op, args);
+}
+
+Expr combined(loop::Reduce reduce, const Expr& a, const Expr& b) {
+  switch (reduce) {
+    case loop::Reduce::kMax:
+      return max(a, b);
+    case loop::Reduce::kMin:
+      return min(a, b);
+    case loop::Reduce::kProd:
+      return a * b;
+    default:
+      return a + b;
+  }
+}
+
+KernelOperand as_operand(int let) {
+  KernelOperand o;
+  o.kind = KernelOperand::kLet;
+  o.let = let;
+  return o;
+}
+
+std::string key_of(ir::ValueId v, const std::vector<Dim>& index, int stage,
+                   const KernelValues::Guards& guards) {
+  std::string key = str(v, '@', stage);
+  for (const Dim& d : index) key += '|' + d.text();
+  for (const loop::Guard& g : guards) {
+    key += '?' + g.lo.text() + '<' + g.index.text() + '<' + g.hi.text();
+  }
+  return key;
+}
+
+std::vector<Dim> values_in(const DimBindings& by) {
+  std::vector<Dim> out;
+  for (const auto& [name, d] : by) out.push_back(d);
+  return out;
+}
+
+}  // namespace
+
+DType compute_type(DType t) {
+  return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
+}
+
+KernelOperand KernelValues::value_of(ir::ValueId v, const std::vector<Dim>& index, int stage,
+                                     const Guards& guards) {
+  const ir::NodeId by = frame_.sight.graph.value(v).producer;
+  if (by != ir::kNone && frame_.facts(by).kind == Kind::kConstant) {
+    if (const auto number = scalar_of(by)) {
+      KernelOperand o;
+      o.number = *number;
+      return o;
+    }
+  }
+  const bool inside = frame_.is_inside(by);
+  const bool again = inside && frame_.sight.grouping.stored[at(v)] && stage > frame_.stage_of[by] &&
+                     frame_.direction(by) == Direction::kNone;
+  const bool in_memory = by == ir::kNone || frame_.facts(by).kind == Kind::kConstant ||
+                         (!inside && !frame_.sight.grouping.is_virtual(by));
+  if (in_memory || again) {
+    KernelOperand o;
+    o.kind = KernelOperand::kLoad;
+    std::vector<Dim> element = index;
+    element.resize(frame_.sight.graph.type(v).shape.size());
+    o.load = {frame_.buffer(v, false), frame_.offset(v, element)};
+    o.guards = guards;
+    return o;
+  }
+  if (inside && frame_.direction(by) != Direction::kNone) return reduction(by);
+  int when = stage;
+  if (inside && stage > frame_.stage_of[by] && frame_.facts(by).expensive && guards.empty()) {
+    when = frame_.stage_of[by];
+  }
+  const std::string key = key_of(v, index, when, guards);
+  const auto known = made_.find(key);
+  const int let = known != made_.end() ? known->second : point(by, index, when, guards);
+  made_[key] = let;
+  if (when < stage) frame_.kernel.lets[at(let)].kept = true;
+  return as_operand(let);
+}
+
+std::optional<double> KernelValues::scalar_of(ir::NodeId n) const {
+  const ir::Type& type = frame_.sight.graph.type(frame_.result(n));
+  if (!type.elements().is(1)) return std::nullopt;
+  const auto& literal = frame_.sight.graph.node(n).attrs;
+  const auto array = ir::decode<ops::Constant>(literal, "constant").value.array;
+  if (is_float(type.dtype)) return array->real(0);
+  const std::int64_t whole = array->integer(0);
+  constexpr std::int64_t exact = std::int64_t(1) << 53;
+  if (whole > exact || whole < -exact) return std::nullopt;
+  return static_cast<double>(whole);
+}
+
+DType KernelValues::compute_of(ir::NodeId n) const {
+  DType wide = compute_type(frame_.sight.graph.type(frame_.result(n)).dtype);
+  for (const loop::Access& a : frame_.facts(n).nest.loads) {
+    const DType t = compute_type(
+        frame_.sight.graph.type(frame_.sight.graph.node(n).inputs[at(a.operand)]).dtype);
+    if (t == DType::f64 || (t == DType::f32 && wide == DType::i64)) wide = t;
+  }
+  return wide;
+}
+
+KernelOperand KernelValues::operand(ir::NodeId n, const loop::Access& a, const DimBindings& by,
+                                    int stage, const Guards& outer) {
+  std::vector<Dim> index;
+  for (const Dim& d : a.index) index.push_back(d.substitute(by));
+  Guards own, all = outer;
+  for (const loop::Guard& g : a.guards) {
+    own.push_back({g.index.substitute(by), g.lo.substitute(by), g.hi.substitute(by)});
+    all.push_back(own.back());
+  }
+  KernelOperand o = value_of(frame_.sight.graph.node(n).inputs[at(a.operand)], index, stage, all);
+  if (!own.empty() && o.kind != KernelOperand::kLoad) {
+    if (o.kind == KernelOperand::kNumber) {
+      Let number;
+      number.dtype = number.compute = compute_type(
+          frame_.sight.graph.type(frame_.sight.graph.node(n).inputs[at(a.operand)]).dtype);
+      number.body = Expr(o.number);
+      number.stage = stage;
+      o = as_operand(frame_.add(number));
+    }
+    o.guards = own;
+  }
+  if (!own.empty()) o.otherwise = a.otherwise;
+  return o;
+}
+
+Dim KernelValues::loaded(ir::NodeId n, const loop::LoadedIndex& l, const DimBindings& by, int stage,
+                         const Guards& outer) {
+  Let let;
+  let.dtype = let.compute = DType::i64;
+  let.body = Expr::load(0);
+  let.operands = {operand(n, l.from, by, stage, outer)};
+  let.stage = stage;
+  const std::string key =
+      str("index ", n, ' ', l.name, ' ', key_of(0, values_in(by), stage, outer));
+  const auto known = made_.find(key);
+  if (known != made_.end()) return symbol_of_index(known->second);
+  let.index = str("$g", indices_++);
+  let.index_extent = l.extent;
+  const int id = frame_.add(std::move(let));
+  made_[key] = id;
+  return symbol_of_index(id);
+}
+
+Dim KernelValues::symbol_of_index(int let) const {
+  const Let& l = frame_.kernel.lets[at(let)];
+  return Dim::symbol(l.index, 0, std::max<std::int64_t>(l.index_extent.hi() - 1, 0));
+}
+
+DimBindings KernelValues::with_loaded(ir::NodeId n, const DimBindings& by, int stage,
+                                      const Guards& outer) {
+  DimBindings with = by;
+  for (const loop::LoadedIndex& l : frame_.facts(n).nest.loaded) {
+    with.emplace("$" + l.name, loaded(n, l, by, stage, outer));
+  }
+  return with;
+}
+
+int KernelValues::point(ir::NodeId n, const std::vector<Dim>& index, int stage,
+                        const Guards& guards) {
+  const NodeFacts& f = frame_.facts(n);
+  Let let;
+  let.dtype = frame_.sight.graph.type(frame_.result(n)).dtype;
+  let.compute = compute_of(n);
+  let.stage = stage;
+  std::vector<Dim> outputs(
+      index.begin(), index.begin() + std::min<std::ptrdiff_t>(
+                                         f.out_rank, static_cast<std::ptrdiff_t>(index.size())));
+  DimBindings by = bindings_for(f.nest, outputs);
+  if (f.kind == Kind::kContract) {  // behind a contraction: the tile has the sum
+    KernelOperand tile;
+    tile.kind = frame_.product ? KernelOperand::kLoad : KernelOperand::kTile;
+    if (frame_.product) tile.load = *frame_.product;
+    add_operands_of(n, f.nest.finish, by, stage, guards, let);
+    const int first = static_cast<int>(let.operands.size());
+    let.operands.push_back(tile);
+    let.body = f.nest.finish ? rebuilt(renumbered_, 0, by, Expr::load(first)) : Expr::load(first);
+    return frame_.add(std::move(let));
+  }
+  if (f.nest.reduce == loop::Reduce::kNone) {
+    by = with_loaded(n, by, stage, guards);
+    for (const loop::Access& a : f.nest.loads)
+      let.operands.push_back(operand(n, a, by, stage, guards));
+    let.body = rebuilt(f.nest.body, 0, by);
+    return frame_.add(std::move(let));
+  }
+  Expr sum;
+  for (const std::vector<std::int64_t>& p : reduced_points(f.nest)) {
+    DimBindings here = by;
+    std::size_t next = 0;
+    for (const loop::IndexVar& v : f.nest.vars) {
+      if (v.reduced) here.insert_or_assign(symbol_of(v), Dim(p[next++]));
+    }
+    here = with_loaded(n, here, stage, guards);
+    const int first = static_cast<int>(let.operands.size());
+    for (const loop::Access& a : f.nest.loads)
+      let.operands.push_back(operand(n, a, here, stage, guards));
+    const Expr term = rebuilt(f.nest.body, first, here);
+    sum = sum ? combined(f.nest.reduce, sum, term) : term;
+  }
+  let.body = f.nest.finish ? rebuilt(f.nest.finish, 0, by, sum) : sum;
+  return frame_.add(std::move(let));
+}
+
+void KernelValues::add_operands_of(ir::NodeId n, const Expr& e, const DimBindings& by, int stage,
+                                   const Guards& guards, Let& let) {
+  renumbered_ = {};
+  if (!e) return;
+  std::map<int, int> number;
+  const auto walk = [&](const Expr& x, auto&& self) -> Expr {
+    const loop::ExprNode& node = x.node();
+    if (node.op == ScalarOp::kLoad) {
+      if (!number.count(node.load)) {
+        number[node.load] = static_cast<int>(let.operands.size());
+        let.operands.push_back(
+            operand(n, frame_.facts(n).nest.loads[at(node.load)], by, stage, guards));
+      }
+      return Expr::load(number[node.load]);
+    }
+    if (node.args.empty()) return x;
+    std::vector<Expr> args;
+    for (const auto& a : node.args) args.push_back(self(Expr::of(a), self));
+    return Expr(node.op, args);
+  };
+  renumbered_ = walk(e, walk);
+}
+
+KernelOperand KernelValues::reduction(ir::NodeId n) {
+  const auto known = reductions_.find(n);
+  if (known != reductions_.end()) return as_operand(known->second);
+  const NodeFacts& f = frame_.facts(n);
+  const Direction dir = frame_.direction(n);
+  Let let;
+  let.dtype = frame_.sight.graph.type(frame_.result(n)).dtype;
+  let.compute = compute_of(n);
+  let.reduce = f.nest.reduce;
+  let.stage = frame_.stage_of[n];
+  const DimBindings by = bindings_for(f.nest, frame_.index_of(n));
+  add_operands_of(n, f.nest.body, by, let.stage, {}, let);
+  let.body = rebuilt(renumbered_, 0, by);
+  if (dir == Direction::kBoth) {  // each row first, then the rows
+    Let row = let;
+    row.dtype = let.compute;
+    const int partial = frame_.add(std::move(row));
+    let.operands = {as_operand(partial)};
+    let.body = Expr::load(0);
+    ++let.stage;
+    frame_.kernel.stages = std::max(frame_.kernel.stages, let.stage + 1);
+  }
+  let.column = dir != Direction::kRow;
+  if (f.nest.finish) {
+    add_operands_of(n, f.nest.finish, by, let.stage, {}, let);
+    let.finish = rebuilt(renumbered_, 0, by);
+  }
+  const int id = frame_.add(std::move(let));
+  reductions_[n] = id;
+  return as_operand(id);
+}
+
+}  // namespace plait::plan

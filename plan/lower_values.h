@@ -1,0 +1,52 @@
+// The values of a kernel: a node's formula at an index becomes a let, what the formula reads a
+// load, a number or another let. Each is made once per index and stage.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/lower_frame.h"
+
+namespace plait::plan {
+
+class KernelValues {
+ public:
+  using Guards = std::vector<loop::Guard>;
+
+  explicit KernelValues(KernelFrame& frame) : frame_(frame) {}
+
+  /// The element of a value at an index, as known in a stage. Where `guards` fail its value is of
+  /// no account, but nothing is read.
+  loop::KernelOperand value_of(ir::ValueId v, const std::vector<Dim>& index, int stage,
+                               const Guards& guards);
+
+ private:
+  std::optional<double> scalar_of(ir::NodeId n) const;
+  /// f64 if any takes part, f32 if any float does, else i64.
+  DType compute_of(ir::NodeId n) const;
+  loop::KernelOperand operand(ir::NodeId n, const loop::Access& a, const DimBindings& by, int stage,
+                              const Guards& outer);
+  Dim loaded(ir::NodeId n, const loop::LoadedIndex& l, const DimBindings& by, int stage,
+             const Guards& outer);
+  Dim symbol_of_index(int let) const;
+  DimBindings with_loaded(ir::NodeId n, const DimBindings& by, int stage, const Guards& outer);
+  /// A node's value at an index: its formula, or its window written out.
+  int point(ir::NodeId n, const std::vector<Dim>& index, int stage, const Guards& guards);
+  /// Only the loads that `e` reads; `renumbered_` is `e` over them.
+  void add_operands_of(ir::NodeId n, const loop::Expr& e, const DimBindings& by, int stage,
+                       const Guards& guards, loop::Let& let);
+  loop::KernelOperand reduction(ir::NodeId n);
+
+  KernelFrame& frame_;
+  std::map<std::string, int> made_;
+  std::map<ir::NodeId, int> reductions_;
+  loop::Expr renumbered_;
+  int indices_ = 0;
+};
+
+/// What a value of this type is computed in.
+DType compute_type(DType t);
+
+}  // namespace plait::plan
