@@ -3,6 +3,10 @@
 #include "run/session.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
 
 #include "backends/backends.h"
 #include "base/text.h"
@@ -15,6 +19,37 @@ namespace plait {
 namespace {
 
 std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id); }
+
+/// Initial values on as many threads as there are cpus: each depends on the seed and its own state
+/// alone.
+Arrays initial_values(const std::vector<ir::State>& states, std::uint64_t seed) {
+  std::vector<Array> values(states.size());
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr trouble;
+  std::mutex mutex;
+  const auto work = [&] {
+    try {
+      for (std::size_t i = next++; i < states.size(); i = next++) {
+        values[i] = initial_value(states[i], seed);
+      }
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!trouble) trouble = std::current_exception();
+      next = states.size();
+    }
+  };
+  std::vector<std::thread> threads;
+  const std::size_t most = std::min<std::size_t>(std::thread::hardware_concurrency(), 16);
+  for (std::size_t t = 1; t < std::min(most, states.size()); ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (trouble) std::rethrow_exception(trouble);
+  Arrays out;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    out.emplace(states[i].name, std::move(values[i]));
+  }
+  return out;
+}
 
 /// The values of a graph while it runs: feeds and states are borrowed, the others are made by
 /// nodes and freed when their last reader is done.
@@ -208,9 +243,7 @@ Session make_session(ir::Package package, std::string_view backend, std::uint64_
 
 void Session::start(std::uint64_t seed) {
   for (const ir::Graph& graph : package_.graphs) verify_types(graph);
-  for (const ir::State& state : state_table(package_)) {
-    states_.emplace(state.name, initial_value(state, seed));
-  }
+  states_ = initial_values(state_table(package_), seed);
 }
 
 Session::Loaded& Session::loaded(const RunRequest& request) {

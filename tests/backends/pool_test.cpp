@@ -225,7 +225,8 @@ TEST(Pool, HandOffTime) {
   std::sort(empty.begin(), empty.end());
   std::printf("hand-off: median %.2f us, 10%% %.2f, 90%% %.2f; empty run: median %.2f us\n",
               meet[2500], meet[500], meet[4500], empty[2500]);
-  EXPECT_LT(meet[500], 1000) << "spinning workers answer in microseconds";
+  // The best of all rounds: a busy machine may keep the second thread from running in the others.
+  EXPECT_LT(meet.front(), 100) << "spinning workers answer in microseconds";
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ int parameter_bytes(const DriverApi& api, CUfunction function) {
 }  // namespace
 
 Context::Context(const DriverApi& api, int index) : api_(api), facts_(device_facts(api, index)) {
-  if (facts_.major < kOldestMajor) {
+  if (facts_.major != kMajor) {
     fail("the GPU ", facts_.name, " has compute capability ", facts_.major, ".", facts_.minor,
-         "; --backend cuda needs ", kOldestMajor, ".0 or later: run with --backend cpu");
+         "; --backend cuda is made for ", kMajor, ".0 (Hopper): run with --backend cpu");
   }
   check_call(api_, api_.device_get(&device_, index), "find the GPU");
   check_call(api_, api_.context_retain(&context_, device_), "make a context on the GPU");

@@ -27,8 +27,8 @@ DeviceFacts device_facts(const DriverApi& api, int index);
 /// $PLAIT_CUDA_DEVICE, else 0. UserError when it is no GPU of this machine.
 int chosen_device(const DriverApi& api);
 
-/// The oldest architecture that our kernels are written for.
-inline constexpr int kOldestMajor = 8;
+/// The architecture that our kernels are written for.
+inline constexpr int kMajor = 9;
 
 /// Free bytes of a device; makes a context (a few hundred MB and ms) for as long as it asks.
 std::int64_t free_bytes_of(const DriverApi& api, int index);

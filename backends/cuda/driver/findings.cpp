@@ -41,8 +41,8 @@ Finding gpu_finding(const DriverApi& api, int index, bool chosen) {
   out.what =
       str(facts.name, ", ", facts.architecture, ", ", facts.multiprocessors, " multiprocessors, ",
           with_unit(static_cast<double>(facts.total_bytes), 1e9, "GB"));
-  if (facts.major < kOldestMajor) {
-    out.costs = str("--backend cuda needs compute capability ", kOldestMajor, ".0 or later");
+  if (facts.major != kMajor) {
+    out.costs = str("--backend cuda is made for compute capability ", kMajor, ".0 (Hopper)");
   } else if (chosen) {
     const auto free = static_cast<double>(free_bytes_of(api, index));
     out.what += str(" (", with_unit(free, 1e9, "GB"), " free)");
