@@ -47,6 +47,8 @@ struct Machine {
         }
       } catch (const UserError&) {
         continue;  // what it needs is not here: plait doctor says what
+      } catch (const RunError&) {
+        continue;  // it is, and does not start: the same
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "backends/cuda/fused.h"
 #include "backends/cuda/hand/hand.h"
@@ -83,6 +84,10 @@ class CudaCode : public Code {
 
   const char* wait(std::size_t& step) override {
     device_->wait();
+    if (const char* text = std::exchange(refused_, nullptr)) {
+      step = refused_step_;
+      return text;
+    }
     device_->read(flags_.data(), tables_, static_cast<std::int64_t>(4 * flags_.size()));
     for (std::size_t i = 0; i < flags_.size(); ++i) {
       if (flags_[i] == 0) continue;
@@ -98,7 +103,7 @@ class CudaCode : public Code {
     device_->forget_marks();
     std::vector<int> marks{device_->mark()};
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (run(i)) return true;  // told by wait()
+      if (const char* error = run(i)) return refuse(error, i);
       marks.push_back(device_->mark());
     }
     device_->wait();
@@ -113,7 +118,7 @@ class CudaCode : public Code {
     if (!whole_ && !device_->can_record()) return false;
     device_->forget_marks();
     const int begin = device_->mark();
-    if (run_recorded(runs)) return true;
+    if (const char* error = run_recorded(runs)) return refuse(error, refused_step_);
     const int end = device_->mark();
     device_->wait();
     if (seconds) *seconds = device_->seconds(begin, end);
@@ -175,7 +180,8 @@ class CudaCode : public Code {
     for (const std::vector<Call>& calls : steps_) {
       for (const Call& call : calls) {
         const auto* loop = std::get_if<LoopCall>(&call);
-        if (loop) bytes += 8 * static_cast<std::int64_t>(word_count(*loop) + 2) + 512;
+        // A row of each of two tables, both rounded up.
+        if (loop) bytes += 2 * rounded(8 * static_cast<std::int64_t>(word_count(*loop) + 1));
       }
     }
     if (bytes > tables_bytes_) {
@@ -212,6 +218,8 @@ class CudaCode : public Code {
         for (std::vector<Launch>& launches : each) acts.push_back({{}, std::move(launches)});
       }
     }
+    check(shared <= memory_.shared_bytes, "step ", step, " wants ", shared,
+          " bytes of workspace, planned were ", memory_.shared_bytes);
     return acts;
   }
 
@@ -412,9 +420,19 @@ class CudaCode : public Code {
   const char* run_all() {
     const char* error = nullptr;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (const char* text = run(i)) error = text;
+      const char* text = run(i);
+      if (!text || error) continue;
+      error = text;
+      refused_step_ = i;
     }
     return error;
+  }
+
+  /// What a library said to a call, for wait() to tell.
+  bool refuse(const char* error, std::size_t step) {
+    refused_ = error;
+    refused_step_ = step;
+    return true;
   }
 
   std::shared_ptr<Device> device_;
@@ -431,6 +449,8 @@ class CudaCode : public Code {
   char* tables_ = nullptr;
   std::int64_t tables_bytes_ = 0, first_table_ = 0;
   std::vector<int> flags_;  // error bits by step, read back
+  const char* refused_ = nullptr;
+  std::size_t refused_step_ = 0;
   std::vector<std::vector<Act>> acts_;
   Launch whole_launch_;  // its first word: how many runs
   std::unique_ptr<Recording> recording_;
