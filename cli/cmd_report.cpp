@@ -7,6 +7,7 @@
 #include "cli/source.h"
 #include "cli/summary.h"
 #include "report/graph.h"
+#include "report/megengine_beside.h"
 #include "report/report.h"
 
 namespace plait::cli {
@@ -14,7 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Flag kFlags[] = {kGraphFlag, kSetFlag, kJsonFlag};
+constexpr Flag kBesideFlag{"--beside", "P.json",
+                           "another profile of the same network: both, contraction by contraction"};
+constexpr Flag kFlags[] = {kBesideFlag, kGraphFlag, kSetFlag, kJsonFlag};
 
 Json facts_json(const std::vector<report::Fact>& facts) {
   Json out = Json::object();
@@ -49,13 +52,26 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count() * 1e3;
 }
 
+report::Page two_profiles(const io::Document& first, const std::string& path) {
+  const io::Document second = load_document(path);
+  const auto* a = std::get_if<io::megengine::Record>(&first.record);
+  const auto* b = std::get_if<io::megengine::Record>(&second.record);
+  if (!a || !b) {
+    fail("--beside is for two profiles in MegEngine's schema (`plait profile FILE -o P.json`): ",
+         a ? path : std::string("FILE"), " is of ", a ? second.format : first.format);
+  }
+  return report::of_two_profiles(*a, *b);
+}
+
 void run_report(const Args& args) {
   const Clock::time_point start = Clock::now();
   const io::Document document = load_document(args.words()[0]);
   const double read_ms = ms_since(start);
   const bool as_read = !args.has("--set") && !args.has("--graph");
   report::Page page;
-  if (as_read && document.format != "plait") {
+  if (args.has("--beside")) {
+    page = two_profiles(document, args.text("--beside"));
+  } else if (as_read && document.format != "plait") {
     page = report::of_document(document);
   } else {
     const ir::Package package = set_symbols(document.import, args);
@@ -85,7 +101,7 @@ constinit const Command kReport{
         "its\n"
         "content; a graph in the text form or a model gets the part that needs no document, and "
         "so\n"
-        "does a document with --set or --graph.\n",
+        "does a document with --set or --graph. Two profiles stand side by side with --beside.\n",
     .run = run_report};
 
 }  // namespace plait::cli

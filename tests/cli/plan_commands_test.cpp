@@ -310,6 +310,24 @@ TEST_F(PlanCommands, ProfileIsReadBack) {
                "profile: --runs and --seconds exclude each other");
 }
 
+TEST_F(PlanCommands, TwoProfilesStandSideBySide) {
+  // Fused or not, a network has the same contractions; what is fused is not beside them.
+  const std::string fused = folder / "fused.json", apart = folder / "apart.json";
+  json("profile " + file + " --runs 2 -o " + fused);
+  json("profile " + file + " --runs 2 --no-fuse -o " + apart);
+  const Json page = json("report " + apart + " --beside " + fused);
+  const Json& facts = page["sections"][0]["facts"];
+  EXPECT_GE(facts["contractions paired"].get<int>(), 1);
+  EXPECT_EQ(facts["without a partner"], "0 of the first, 0 of the second");
+  const Json& rows = page["sections"][1]["table"]["rows"];
+  EXPECT_EQ(rows.size(), facts["contractions paired"].get<std::size_t>() + 2);
+  EXPECT_NE(rows[0][4], "0.0000");  // what follows the contraction runs apart
+  const Outcome wrong = call("report " + apart + " --beside " + file);
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("--beside is for two profiles in MegEngine's schema"), std::string::npos)
+      << wrong.err;
+}
+
 TEST_F(PlanCommands, BenchSaysWhatWasTimed) {
   const Json b = json("bench " + file + " --seconds 0.05");
   EXPECT_EQ(b["graph"], "g");
