@@ -3,11 +3,13 @@
 // implementation with its reasons. No graph, no loop, no pointer lives past this seam.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -87,6 +89,20 @@ struct PrintedLoop {
   std::string text;  // of the function or functions
 };
 
+/// How an array lies in memory: elements of `width` bytes, the axes of `sizes` in this order, the
+/// innermost last. The array itself is in row-major order.
+struct Laid {
+  std::int64_t width = 0;
+  std::vector<std::int64_t> sizes;
+  std::vector<int> order;
+  bool plain() const { return std::is_sorted(order.begin(), order.end()); }
+  std::int64_t bytes() const {
+    std::int64_t out = width;
+    for (std::int64_t size : sizes) out *= size;
+    return out;
+  }
+};
+
 /// A piece of memory where a target computes.
 class Space {
  public:
@@ -95,6 +111,10 @@ class Space {
   virtual bool is_host() const = 0;  // the host may use data() itself
   virtual std::int64_t bytes() const = 0;
   virtual void write(std::int64_t offset, const void* from, std::int64_t bytes) = 0;
+  /// Writes an array in its layout; false where the host had better do that.
+  virtual bool write_laid(std::int64_t, const void* /*from*/, const Laid&) { return false; }
+  /// Sets bytes to 0; false where the host had better do that.
+  virtual bool zero(std::int64_t /*offset*/, std::int64_t /*bytes*/) { return false; }
   /// Waits for the runs that were asked for before.
   virtual void read(std::int64_t offset, void* to, std::int64_t bytes) const = 0;
   /// Bytes of it that take memory now.
@@ -140,6 +160,10 @@ class Target {
   /// Compiles the texts and binds the calls. `whole`: also one function that runs everything.
   virtual std::unique_ptr<Code> load(const std::vector<std::vector<Call>>& steps,
                                      const std::vector<std::string>& texts, bool whole) const = 0;
+  /// Bytes that nobody has there, by the driver's count; nothing where the host's memory is used.
+  virtual std::optional<std::int64_t> free_bytes() const { return std::nullopt; }
+  /// Seconds of what starting took so far, part by part; none where it takes no time.
+  virtual std::vector<std::pair<std::string, double>> start_seconds() const { return {}; }
   /// Measured at the first call on a device, then kept; nothing where the processor computes.
   virtual std::optional<Ceilings> ceilings() const { return std::nullopt; }
 };
@@ -153,6 +177,7 @@ struct Memory {
   char* threads = nullptr;  // workspace of thread 0; thread i has it i * thread_bytes further
   std::int64_t thread_bytes = 0;
   char* persistent = nullptr;  // packed weights, one after the other
+  std::vector<int> feeds{};    // buffers that are fed
 };
 
 /// A program's code, loaded. One run at a time.
@@ -161,6 +186,11 @@ class Code {
   virtual ~Code() = default;
   /// Fixes sizes and addresses; may allocate. Weights are packed again at the next run.
   virtual void bind(const DimBindings& sizes, const Memory& memory) = 0;
+  /// Takes a feed of the next run, beside the one that runs; it is in its buffer when that run
+  /// begins. `from` may be changed on return. False: the caller writes it into the buffer.
+  virtual bool feed(int /*buffer*/, const void* /*from*/, const Laid&) { return false; }
+  /// Bytes that it holds besides the memory that it was given.
+  virtual std::int64_t held_bytes() const { return 0; }
   /// What is constant (see ProductCall) has changed: pack it again.
   virtual void constants_changed() = 0;
   /// Runs one step; allocates nothing. Null, or what went wrong.

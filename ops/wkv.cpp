@@ -99,11 +99,19 @@ void back_through_read(Back& g, const State& s, const Reading& r, double v, doub
   g.v += r.now * top;
 }
 
+/// Operands of k's shape: k, v and dy.
+bool is_row(int operand) { return operand < 2 || operand == 7; }
+
+/// Halves with all else in f32: w, u and the state.
+bool has_wide_lanes(const NodeView& v) {
+  return is_half(v.in(0).dtype) && v.in(2).dtype == DType::f32;
+}
+
 void check_scan(const NodeView& v) {
   want_rank(v, 0, 3);
   const Shape& k = v.in(0).shape;  // [B,T,C]
   for (int i = 1; i < v.count(); ++i) {
-    if (v.has(i)) same_dtype(v, 0, i);
+    if (v.has(i)) same_dtype(v, is_row(i) || !has_wide_lanes(v) ? 0 : 2, i);
   }
   want_shape(v, 1, k, "k's");
   want_shape(v, 2, {k[2]}, "the channels");
@@ -121,14 +129,15 @@ void check_scan(const NodeView& v) {
 std::vector<ir::Type> infer_wkv(const NodeView& v) {
   check_scan(v);
   const ir::Type& k = v.in(0);
-  const ir::Type state{k.dtype, {k.shape[0], k.shape[2]}};
+  const ir::Type state{v.in(2).dtype, {k.shape[0], k.shape[2]}};
   return {{k.dtype, k.shape}, state, state, state};
 }
 
 std::vector<ir::Type> infer_wkv_backward(const NodeView& v) {
   check_scan(v);
   const ir::Type k{v.in(0).dtype, v.in(0).shape};
-  const ir::Type state{k.dtype, {k.shape[0], k.shape[2]}}, channels{k.dtype, {k.shape[2]}};
+  const DType wide = v.in(2).dtype;
+  const ir::Type state{wide, {k.shape[0], k.shape[2]}}, channels{wide, {k.shape[2]}};
   if (v.has(7)) want_shape(v, 7, k.shape, "k's");
   for (int i = 8; i < v.count(); ++i) {
     if (v.has(i)) want_shape(v, i, state.shape, "batch and channels");

@@ -27,21 +27,21 @@ inline constexpr Op wkv{
     .outputs = {"y", "a", "b", "o"}, .dtypes = kFloats,
     .infer = infer_wkv, .eval = eval_wkv,
     .grads = {{"a0,b0,k,o0,u,v,w", grad_wkv}},
-    .colour = Colour::kBlack, .operations = wkv_operations,
+    .colour = Colour::kGray, .operations = wkv_operations,
     .samples = "f32[2,5,3], f32[2,5,3], f32[3]{-2..-0.1}, f32[3]; "
                "f32[1,4,2], f32[1,4,2], f32[2]{-2..-0.1}, f32[2], f32[1,2], f32[1,2]{0.5..2}, "
                "f32[1,2]; f32[2,1,3], f32[2,1,3], f32[3]{-9..-5}, f32[3]; "
                "f32[1,6,2]{-60..60}, f32[1,6,2], f32[2]{-3..-0.01}, f32[2]; "
                "f32[2,0,3], f32[2,0,3], f32[3], f32[3], f32[2,3], f32[2,3], f32[2,3]",
     .doc = "mean of v weighted by e^(k + w age), the newest by e^(k + u); [batch,time,channels], "
-           "w is negative; an absent state is (0, 0, -1e38)"};
+           "w is negative; an absent state is (0, 0, -1e38); beside halves k and v the others may be f32"};
 
 inline constexpr Op wkv_backward{
     .name = "wkv_backward",
     .inputs = {"k", "v", "w", "u", "a0?", "b0?", "o0?", "dy?", "da?", "db?", "do?"},
     .outputs = {"dk", "dv", "dw", "du", "da0", "db0", "do0"}, .dtypes = kFloats,
     .infer = infer_wkv_backward, .eval = eval_wkv_backward,
-    .colour = Colour::kBlack, .operations = wkv_backward_operations,
+    .colour = Colour::kGray, .operations = wkv_backward_operations,
     .samples = "f32[2,5,3], f32[2,5,3], f32[3]{-2..-0.1}, f32[3], _, _, _, f32[2,5,3]; "
                "f32[1,4,2], f32[1,4,2], f32[2]{-2..-0.1}, f32[2], f32[1,2], f32[1,2]{0.5..2}, "
                "f32[1,2], f32[1,4,2], f32[1,2], f32[1,2], f32[1,2]; "

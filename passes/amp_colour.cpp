@@ -100,25 +100,30 @@ class Colouring {
   }
 
   /// Nodes that could run half, with the operands they read as halves then: the first float alone
-  /// where the op takes f32 beside it (norms take their parameters and statistics so), or all.
+  /// where the op takes f32 beside it (norms take their parameters and statistics so), those of its
+  /// shape (wkv takes its decay and its state in f32), or all.
   void find_able() {
     for (std::size_t n = 0; n < result_.size(); ++n) {
       if (!ops_[n] || colour_of(n) == Colour::kBlack || ops_[n] == &ops::cast || !has_f32(n)) {
         continue;
       }
-      able_[n] = try_form(n, true) || try_form(n, false);
+      able_[n] = try_form(n, Form::kFirst) || try_form(n, Form::kShape) || try_form(n, Form::kAll);
     }
   }
 
-  bool try_form(std::size_t n, bool first_only) {
+  enum class Form { kFirst, kShape, kAll };
+
+  bool try_form(std::size_t n, Form form) {
     NodeView view = view_of(graph_, node(n));
     view.outputs.clear();
     std::vector<ir::Type> types(view.inputs.size());
     std::vector<bool> narrowed(view.inputs.size(), false);
-    bool any = false;
+    const Shape* first = nullptr;
     for (std::size_t i = 0; i < view.inputs.size(); ++i) {
-      if (!is_f32(node(n).inputs[i]) || (any && first_only)) continue;
-      any = narrowed[i] = true;
+      if (!is_f32(node(n).inputs[i]) || (first && form == Form::kFirst)) continue;
+      if (!first) first = &view.inputs[i]->shape;
+      if (form == Form::kShape && !(view.inputs[i]->shape == *first)) continue;
+      narrowed[i] = true;
       types[i] = *view.inputs[i];
       types[i].dtype = half_;
       view.inputs[i] = &types[i];

@@ -23,8 +23,29 @@ struct DraftStep {
 struct Draft {
   std::vector<DraftStep> steps;
   std::map<std::string, std::string> texts;  // functions by name
+  std::map<ir::ValueId, ir::ValueId> again;  // numbers below -1: values that are made a second time
   bool whole = false;
 };
+
+/// Every buffer, or value that will have one, that a call names.
+template <class Visit>
+void each_buffer(Call& call, Visit visit) {
+  const auto all = [&](std::vector<int>& list) {
+    for (int& b : list) visit(b);
+  };
+  if (auto* loop = std::get_if<LoopCall>(&call)) all(loop->buffers);
+  if (auto* hand = std::get_if<HandCall>(&call)) {
+    all(hand->input_buffers);
+    all(hand->output_buffers);
+  }
+  if (auto* product = std::get_if<ProductCall>(&call)) {
+    for (int* b : {&product->a, &product->b, &product->c}) visit(*b);
+    for (ProductCall::Part& part : product->parts) {
+      all(part.buffers);
+      all(part.generated.buffers);
+    }
+  }
+}
 
 Draft make_draft(const Sight& sight, const Target& target, const Options& options,
                  const DimBindings& largest, DecisionLog& log);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "loop/kernel.h"
+#include "plan/group_again.h"
 #include "plan/group_fit.h"
 #include "plan/group_need.h"
 #include "plan/group_sight.h"
@@ -29,10 +30,13 @@ class Grouper {
     out_.stored.assign(graph.values.size(), 0);
   }
 
-  Grouping run() {
-    const std::vector<char> real = needs_kernel(sight_, options_);
+  /// `again`: nodes that are made where they are read.
+  Grouping run(const std::vector<char>& again) {
+    const std::vector<char> real = needs_kernel(sight_, options_, again);
     for (std::size_t i = 0; i < real.size(); ++i) {
-      if (real[i]) place(static_cast<ir::NodeId>(i));
+      if (!real[i]) continue;
+      place(static_cast<ir::NodeId>(i));
+      sight_.placed(static_cast<ir::NodeId>(i));
     }
     mark_stored(sight_, out_);
     sort_groups(sight_, out_);
@@ -116,10 +120,9 @@ class Grouper {
     const Dim points = point_count(sight_.facts(n).nest);
     for (const Read& r : reads_of(sight_, n)) {
       if (!r.plain || !(sight_.graph.type(r.value).elements() == points)) continue;
-      for (ir::NodeId other : sight_.readers[at(r.value)]) {
-        if (other >= n) break;
+      for (ir::NodeId other : sight_.takers[at(r.value)]) {
         const int g = out_.group_of[at(other)];
-        if (g >= 0 && group(g).type == Group::Type::kLoop) add(siblings, g);
+        if (group(g).type == Group::Type::kLoop) add(siblings, g);
       }
     }
     std::stable_sort(made.begin(), made.end(), [&](int a, int b) {
@@ -210,15 +213,21 @@ class Grouper {
   /// Whether a path leads from group g through other kernels to node n.
   bool detour(int g, ir::NodeId n) {
     std::vector<ir::NodeId> work;
+    std::set<ir::NodeId> own;  // made by n itself
     ++stamp_;
     seen_.resize(sight_.graph.nodes.size(), 0);
-    const auto push_operands = [&](ir::NodeId m) {
+    const auto push_operands = [&](ir::NodeId m, auto&& self) -> void {
       for (ir::ValueId id : sight_.node(m).inputs) {
         const ir::NodeId by = id == ir::kNone ? ir::kNone : sight_.graph.value(id).producer;
-        if (by != ir::kNone && out_.group_of[at(by)] != g) work.push_back(by);
+        if (by == ir::kNone || out_.group_of[at(by)] == g) continue;
+        if (out_.group_of[at(by)] >= 0) {
+          work.push_back(by);
+        } else if (own.insert(by).second) {
+          self(by, self);
+        }
       }
     };
-    push_operands(n);
+    push_operands(n, push_operands);
     while (!work.empty()) {
       const ir::NodeId m = work.back();
       work.pop_back();
@@ -240,7 +249,7 @@ class Grouper {
   }
 
   Grouping out_;
-  const GroupSight sight_;
+  GroupSight sight_;
   const GroupOptions& options_;
   DecisionLog& log_;
   std::vector<int> seen_;
@@ -251,7 +260,14 @@ class Grouper {
 
 Grouping group(const ir::Graph& graph, const std::vector<NodeFacts>& facts, const Layouts& layouts,
                const GroupOptions& options, DecisionLog& log) {
-  return Grouper(graph, facts, layouts, options, log).run();
+  const std::vector<char> none(graph.nodes.size(), 0);
+  DecisionLog tried;
+  Grouping plain = Grouper(graph, facts, layouts, options, tried).run(none);
+  const std::vector<char> again =
+      options.fuse ? made_again(GroupSight(graph, facts, layouts, plain), log) : none;
+  if (again != none) return Grouper(graph, facts, layouts, options, log).run(again);
+  log.insert(log.end(), tried.begin(), tried.end());
+  return plain;
 }
 
 }  // namespace plait::plan

@@ -13,7 +13,8 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 class Need {
  public:
-  Need(const GroupSight& sight, const GroupOptions& options) : sight_(sight), options_(options) {}
+  Need(const GroupSight& sight, const GroupOptions& options, const std::vector<char>& again)
+      : sight_(sight), options_(options), again_(again) {}
 
   std::vector<char> run() {
     for (std::size_t i = 0; i < sight_.graph.nodes.size(); ++i) real_.push_back(needs_kernel(i));
@@ -25,9 +26,9 @@ class Need {
   /// them in memory.
   bool needs_kernel(std::size_t i) {
     const NodeFacts& f = sight_.all_facts[i];
-    if (f.kind == Kind::kConstant) return false;
+    if (f.kind == Kind::kConstant || again_[i]) return false;
     if (f.kind != Kind::kMove && f.kind != Kind::kPoint) return true;
-    if (f.kind == Kind::kPoint && !is_cheap_and_small(i)) return true;
+    if (f.kind == Kind::kPoint && !is_cheap_and_small(i) && !is_cheap_and_shifted(i)) return true;
     const ir::ValueId v = sight_.graph.nodes[i].outputs[0];
     if (sight_.kept[at(v)]) return true;
     const auto wants_memory = [&](ir::NodeId reader) {
@@ -69,9 +70,27 @@ class Need {
       const NodeFacts& r = sight_.facts(reader);
       if (once) continue;
       if (r.kind == Kind::kHand) return false;
-      if (!((mine * 4 - point_count(r.nest)).hi() <= 0)) return false;
+      const bool spreads = (mine * 4 - point_count(r.nest)).hi() <= 0;
+      if (!spreads && !(r.kind == Kind::kPoint && is_cheap_and_small(at(reader)))) return false;
     }
-    return true;
+    return !readers.empty();
+  }
+
+  /// Reads its neighbours, for one reader: where that makes it, it can stand beside others that
+  /// read the same.
+  bool is_cheap_and_shifted(std::size_t i) const {
+    const NodeFacts& f = sight_.all_facts[i];
+    const auto& readers = sight_.readers[at(sight_.graph.nodes[i].outputs[0])];
+    if (!options_.fuse || f.expensive || f.operations > 2 || !f.nest.loaded.empty()) return false;
+    if (readers.size() != 1 || sight_.facts(readers[0]).kind != Kind::kPoint) return false;
+    if (!(point_count(sight_.facts(readers[0]).nest) == point_count(f.nest))) return false;
+    const auto shifts = [&](const loop::Access& a) {
+      const ir::NodeId by =
+          sight_.graph.value(sight_.graph.nodes[i].inputs[at(a.operand)]).producer;
+      return by != ir::kNone && !real(by) && sight_.facts(by).kind == Kind::kMove &&
+             !sight_.facts(by).nest.loads[0].guards.empty();
+    };
+    return std::any_of(f.nest.loads.begin(), f.nest.loads.end(), shifts);
   }
 
   bool real(ir::NodeId n) const { return at(n) < real_.size() && real_[at(n)]; }
@@ -94,13 +113,15 @@ class Need {
 
   const GroupSight& sight_;
   const GroupOptions& options_;
+  const std::vector<char>& again_;
   std::vector<char> real_;  // per node decided so far: has a kernel
 };
 
 }  // namespace
 
-std::vector<char> needs_kernel(const GroupSight& sight, const GroupOptions& options) {
-  return Need(sight, options).run();
+std::vector<char> needs_kernel(const GroupSight& sight, const GroupOptions& options,
+                               const std::vector<char>& again) {
+  return Need(sight, options, again).run();
 }
 
 }  // namespace plait::plan

@@ -8,7 +8,8 @@
 
 namespace plait::plan {
 
-/// Per node. The sight's grouping has no group yet.
-std::vector<char> needs_kernel(const GroupSight& sight, const GroupOptions& options);
+/// Per node. The sight's grouping has no group yet. `again`: nodes known to need none.
+std::vector<char> needs_kernel(const GroupSight& sight, const GroupOptions& options,
+                               const std::vector<char>& again);
 
 }  // namespace plait::plan

@@ -14,6 +14,8 @@ GroupSight::GroupSight(const ir::Graph& graph, const std::vector<NodeFacts>& fac
                        const Layouts& layouts, const Grouping& grouping)
     : graph(graph), all_facts(facts), layouts(layouts), grouping(grouping) {
   readers.resize(graph.values.size());
+  reads.resize(graph.nodes.size());
+  takers.resize(graph.values.size());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     for (ir::ValueId id : graph.nodes[i].inputs) {
       if (id != ir::kNone) readers[at(id)].push_back(static_cast<ir::NodeId>(i));
@@ -24,8 +26,13 @@ GroupSight::GroupSight(const ir::Graph& graph, const std::vector<NodeFacts>& fac
   for (const ir::NextState& s : graph.nexts) kept[at(s.value)] = 1;
 }
 
-std::vector<Read> reads_of(const GroupSight& sight, ir::NodeId n) {
-  std::vector<Read> out;
+void GroupSight::placed(ir::NodeId n) {
+  for (const Read& r : reads_of(*this, n)) takers[at(r.value)].push_back(n);
+}
+
+const std::vector<Read>& reads_of(const GroupSight& sight, ir::NodeId n) {
+  if (sight.reads[at(n)]) return *sight.reads[at(n)];
+  std::vector<Read>& out = sight.reads[at(n)].emplace();
   for (const Origin& o : origins_of(sight, n)) {
     Read r{o.value, o.guards.empty(), {}};
     const loop::Nest& nest = sight.facts(n).nest;

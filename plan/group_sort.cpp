@@ -1,6 +1,7 @@
 // Which values are stored, and the order of the groups.
 #include "plan/group_sort.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.h"
@@ -25,6 +26,50 @@ void mark_reads(const GroupSight& sight, Grouping& grouping, ir::NodeId n) {
   }
 }
 
+/// Which groups read what which others make.
+struct Waiting {
+  std::vector<std::set<int>> needs, needed_by;
+};
+
+Waiting waiting_of(const GroupSight& sight, const Grouping& grouping) {
+  Waiting w;
+  w.needs.resize(grouping.groups.size());
+  w.needed_by.resize(grouping.groups.size());
+  for (std::size_t i = 0; i < sight.graph.nodes.size(); ++i) {
+    const int g = grouping.group_of[i];
+    if (g < 0) continue;
+    for (const Origin& o : origins_of(sight, static_cast<ir::NodeId>(i))) {
+      const ir::NodeId by = sight.graph.value(o.value).producer;
+      const int h = by == ir::kNone ? -1 : grouping.group_of[at(by)];
+      if (h < 0 || h == g) continue;
+      w.needs[at(g)].insert(h);
+      w.needed_by[at(h)].insert(g);
+    }
+  }
+  return w;
+}
+
+/// Each group after those it needs; of those that are ready the one with the lowest key first.
+std::vector<int> ordered(const Waiting& waiting, const std::vector<ir::NodeId>& key) {
+  std::set<std::pair<ir::NodeId, int>> ready;
+  std::vector<std::size_t> open;
+  for (std::size_t g = 0; g < key.size(); ++g) {
+    open.push_back(waiting.needs[g].size());
+    if (open[g] == 0) ready.insert({key[g], static_cast<int>(g)});
+  }
+  std::vector<int> order;
+  while (!ready.empty()) {
+    const int g = ready.begin()->second;
+    ready.erase(ready.begin());
+    order.push_back(g);
+    for (int h : waiting.needed_by[at(g)]) {
+      if (--open[at(h)] == 0) ready.insert({key[at(h)], h});
+    }
+  }
+  check(order.size() == key.size(), "groups of nodes wait for each other");
+  return order;
+}
+
 }  // namespace
 
 void mark_stored(const GroupSight& sight, Grouping& grouping) {
@@ -38,40 +83,24 @@ void mark_stored(const GroupSight& sight, Grouping& grouping) {
 }
 
 void sort_groups(const GroupSight& sight, Grouping& grouping) {
-  const std::size_t count = grouping.groups.size();
-  std::vector<std::set<int>> needs(count), needed_by(count);
-  for (std::size_t i = 0; i < sight.graph.nodes.size(); ++i) {
-    const int g = grouping.group_of[i];
-    if (g < 0) continue;
-    for (const Origin& o : origins_of(sight, static_cast<ir::NodeId>(i))) {
-      const ir::NodeId by = sight.graph.value(o.value).producer;
-      const int h = by == ir::kNone ? -1 : grouping.group_of[at(by)];
-      if (h < 0 || h == g) continue;
-      needs[at(g)].insert(h);
-      needed_by[at(h)].insert(g);
-    }
+  const Waiting waiting = waiting_of(sight, grouping);
+  // Where the graph wants a group: a product where it stands, loops where the last of them does
+  // (the updates of all small parameters stay together), but before what waits for them.
+  std::vector<ir::NodeId> wanted;
+  for (const Group& g : grouping.groups) {
+    wanted.push_back(g.type == Group::Type::kLoop ? g.nodes.back() : g.nodes.front());
   }
-  std::set<std::pair<ir::NodeId, int>> ready;
-  std::vector<std::size_t> open(count);
-  std::size_t live = 0;
-  for (std::size_t g = 0; g < count; ++g) {
-    open[g] = needs[g].size();
-    if (grouping.groups[g].nodes.empty()) continue;
-    ++live;
-    if (open[g] == 0) ready.insert({grouping.groups[g].nodes.front(), static_cast<int>(g)});
+  const std::vector<int> any = ordered(waiting, wanted);
+  for (std::size_t i = any.size(); i-- > 0;) {
+    ir::NodeId& first = wanted[at(any[i])];
+    for (int h : waiting.needed_by[at(any[i])]) first = std::min(first, wanted[at(h)]);
   }
   std::vector<Group> sorted;
-  std::vector<int> number(count, -1);
-  while (!ready.empty()) {
-    const int g = ready.begin()->second;
-    ready.erase(ready.begin());
+  std::vector<int> number(grouping.groups.size(), -1);
+  for (int g : ordered(waiting, wanted)) {
     number[at(g)] = static_cast<int>(sorted.size());
     sorted.push_back(std::move(grouping.groups[at(g)]));
-    for (int h : needed_by[at(g)]) {
-      if (--open[at(h)] == 0) ready.insert({grouping.groups[at(h)].nodes.front(), h});
-    }
   }
-  check(sorted.size() == live, "groups of nodes wait for each other");
   for (int& g : grouping.group_of) {
     if (g >= 0) g = number[at(g)];
   }

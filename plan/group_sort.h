@@ -9,8 +9,9 @@ namespace plait::plan {
 /// sight's own.
 void mark_stored(const GroupSight& sight, Grouping& grouping);
 
-/// Each group after those it reads; as early in the graph's own order as that allows. `grouping` is
-/// the sight's own.
+/// Each group after those it reads. What others wait for comes as early as the first of them stands
+/// in the graph: a weight's gradient and its update need not wait for numbers of the optimizer that
+/// the graph names last. `grouping` is the sight's own.
 void sort_groups(const GroupSight& sight, Grouping& grouping);
 
 }  // namespace plait::plan

@@ -90,7 +90,13 @@ bool overwrites(const DraftStep& step, ir::ValueId u, ir::ValueId v) {
 class Assignment {
  public:
   Assignment(const Sight& s, Draft& draft, const Target& target, Program& program)
-      : s_(s), draft_(draft), target_(target), p_(program) {}
+      : s_(s), draft_(draft), target_(target), p_(program) {
+    for (const auto& [copy, v] : draft.again) {
+      temporaries_[copy] = s.graph.type(v);
+      origin_of_temporary_[copy] = v;
+      next_temporary_ = std::min(next_temporary_, copy);
+    }
+  }
 
   void run() {
     hold_states_feeds_and_constants();
@@ -112,8 +118,9 @@ class Assignment {
     return s_.layouts.at(v >= 0 ? v : origin_of_temporary_.at(v));
   }
   std::string name(ir::ValueId v) const {
-    return v >= 0 ? s_.graph.value(v).name
-                  : s_.graph.value(origin_of_temporary_.at(v)).name + ".old";
+    if (v >= 0) return s_.graph.value(v).name;
+    return s_.graph.value(origin_of_temporary_.at(v)).name +
+           (draft_.again.count(v) ? ".again" : ".old");
   }
 
   int new_buffer(ir::ValueId v, Space space) {
@@ -326,26 +333,9 @@ class Assignment {
 
   int buffer_number(int value) const { return value == ir::kNone ? -1 : buffer_of_.at(value); }
 
-  void rewrite(std::vector<int>& list) const {
-    for (int& v : list) v = buffer_number(v);
-  }
-
   void rewrite_calls() {
     for (DraftStep& d : draft_.steps) {
-      for (Call& call : d.step.calls) {
-        if (auto* loop = std::get_if<LoopCall>(&call)) rewrite(loop->buffers);
-        if (auto* hand = std::get_if<HandCall>(&call)) {
-          rewrite(hand->input_buffers);
-          rewrite(hand->output_buffers);
-        }
-        if (auto* product = std::get_if<ProductCall>(&call)) {
-          for (int* v : {&product->a, &product->b, &product->c}) *v = buffer_number(*v);
-          for (ProductCall::Part& part : product->parts) {
-            rewrite(part.buffers);
-            rewrite(part.generated.buffers);
-          }
-        }
-      }
+      for (Call& call : d.step.calls) each_buffer(call, [&](int& v) { v = buffer_number(v); });
       for (ir::ValueId v : d.reads) d.step.reads.push_back(buffer_number(v));
       for (ir::ValueId v : d.writes) d.step.writes.push_back(buffer_number(v));
       p_.steps.push_back(std::move(d.step));

@@ -10,6 +10,9 @@ namespace plait::plan {
 std::vector<int> choose_order(const ir::Graph& graph, const Draft& draft, const Options& options,
                               DecisionLog& log);
 
+/// Runs steps a second time where that lowers the peak for few bytes moved. The steps are in order.
+void repeat_steps(const ir::Graph& graph, Draft& draft, DecisionLog& log);
+
 /// Neighbouring steps that need nothing of each other become one, whose calls run together: the
 /// updates of all parameters, or small products of one input with several weights.
 void join_independent(const ir::Graph& graph, Draft& draft);

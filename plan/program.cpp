@@ -66,6 +66,7 @@ Program make_program(const ir::Graph& graph, const Target& target, const Options
     ordered.push_back(std::move(draft.steps[at(i)]));
   }
   draft.steps = std::move(ordered);
+  if (options.reorder && !draft.whole) repeat_steps(graph, draft, p.log);
   clock.lap("order");
   if (!draft.whole) join_independent(graph, draft);
   clock.lap("join");

@@ -12,49 +12,79 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Copies elements between row-major order and a layout.
-void permute(const std::byte* from, std::byte* to, const Sizes& sizes, const plan::Layout& layout,
-             std::size_t width, bool into_layout) {
-  const std::size_t rank = sizes.size();
-  std::vector<std::int64_t> laid(rank), plain(rank), index(rank, 0);
-  std::int64_t step = 1, count = 1;
-  for (std::size_t i = rank; i-- > 0;) {
-    laid[at(layout[i])] = step;
-    step *= sizes[at(layout[i])];
-  }
-  for (std::size_t i = rank; i-- > 0;) {
-    plain[i] = count;
-    count *= sizes[i];
-  }
-  // Walked in the order of the layout, so that one side is sequential.
-  for (std::int64_t n = 0; n < count; ++n) {
-    std::int64_t a = 0, b = 0;
-    for (std::size_t d = 0; d < rank; ++d) {
-      a += index[d] * plain[d];
-      b += index[d] * laid[d];
-    }
-    const std::int64_t source = into_layout ? a : b, target = into_layout ? b : a;
-    std::memcpy(to + at(target) * width, from + at(source) * width, width);
-    for (std::size_t i = rank; i-- > 0;) {
-      const auto d = at(layout[i]);
-      if (++index[d] < sizes[d]) break;
-      index[d] = 0;
-    }
+/// Elements of one axis, `from` and `to` so many bytes apart.
+template <std::size_t kWidth>
+void copy_axis(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
+               std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::memcpy(to, from, kWidth);
+    from += from_step;
+    to += to_step;
   }
 }
 
-bool is_default(const plan::Layout& layout) { return std::is_sorted(layout.begin(), layout.end()); }
+/// Copies elements between row-major order and a layout, walked in the layout's order, so that one
+/// side is sequential.
+void permute(const std::byte* from, std::byte* to, const Laid& laid, bool into_layout) {
+  struct Axis {
+    std::int64_t size, from_step, to_step;  // bytes
+  };
+  std::vector<Axis> axes;  // the outermost first
+  for (int axis : laid.order) {
+    std::int64_t plain = laid.width;
+    for (std::size_t i = at(axis) + 1; i < laid.sizes.size(); ++i) plain *= laid.sizes[i];
+    axes.push_back({laid.sizes[at(axis)], plain, 0});
+  }
+  std::int64_t step = laid.width;
+  for (std::size_t i = axes.size(); i-- > 0; step *= axes[i].size) axes[i].to_step = step;
+  if (!into_layout) {
+    for (Axis& axis : axes) std::swap(axis.from_step, axis.to_step);
+  }
+  const auto copy = laid.width == 1   ? copy_axis<1>
+                    : laid.width == 2 ? copy_axis<2>
+                    : laid.width == 4 ? copy_axis<4>
+                                      : copy_axis<8>;
+  const auto walk = [&](const auto& self, std::size_t depth, const std::byte* source,
+                        std::byte* target) -> void {
+    const Axis& axis = axes[depth];
+    if (depth + 1 == axes.size()) {
+      return copy(source, axis.from_step, target, axis.to_step, axis.size);
+    }
+    for (std::int64_t i = 0; i < axis.size; ++i) {
+      self(self, depth + 1, source + i * axis.from_step, target + i * axis.to_step);
+    }
+  };
+  if (!axes.empty() && laid.bytes() > 0) walk(walk, 0, from, to);
+}
+
+/// RunError when the device has less than the program takes.
+void check_fits(const plan::Program& p, std::int64_t free) {
+  std::int64_t feeds = 0;  // of two runs
+  for (const plan::Binding& f : p.feeds) {
+    feeds += 2 * p.buffers[at(p.values[at(f.held)].buffer)].bytes;
+  }
+  const std::int64_t all = p.peak_bytes() + feeds;
+  if (all <= free) return;
+  throw RunError(str("the program does not fit: it takes ", bytes_text(all), " (states ",
+                     bytes_text(p.states_bytes), ", arena ", bytes_text(p.arena_bytes),
+                     ", workspace ", bytes_text(p.scratch_bytes), ", feeds of two runs ",
+                     bytes_text(feeds), "), the device has ", bytes_text(free),
+                     " free. A smaller batch takes less"));
+}
 
 }  // namespace
 
 Executor::Executor(plan::Program program, const Target& target) : program_(std::move(program)) {
   const auto start = std::chrono::steady_clock::now();
-  states_ = target.allocate(program_.states_bytes, "states");
-  arena_ = target.allocate(program_.arena_bytes, "the arena");
-  scratch_ = target.allocate(program_.scratch_bytes, "workspace");
   std::vector<std::vector<Call>> calls;
   for (const plan::Step& s : program_.steps) calls.push_back(s.calls);
   code_ = target.load(calls, program_.texts, program_.whole);
+  const std::optional<std::int64_t> before = target.free_bytes();
+  if (before) check_fits(program_, *before);
+  states_ = target.allocate(program_.states_bytes, "states");
+  arena_ = target.allocate(program_.arena_bytes, "the arena");
+  scratch_ = target.allocate(program_.scratch_bytes, "workspace");
+  if (before) measured_bytes_ = *before - *target.free_bytes();
   for (const auto& [held, array] : program_.constants) put(held, array);
   if (program_.symbols.empty()) set_sizes({});
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -80,6 +110,9 @@ void Executor::set_sizes(const DimBindings& sizes) {
   memory.threads = scratch_->data() + program_.shared_bytes;
   memory.thread_bytes = program_.thread_bytes;
   memory.persistent = memory.threads + program_.thread_bytes * program_.threads;
+  for (const plan::Binding& feed : program_.feeds) {
+    memory.feeds.push_back(program_.values[at(feed.held)].buffer);
+  }
   code_->bind(sizes_, memory);
 }
 
@@ -105,17 +138,20 @@ Space& Executor::space_of(int buffer) const {
 
 std::int64_t Executor::offset_of(int buffer) const { return program_.buffers[at(buffer)].offset; }
 
+Laid Executor::laid_of(int held, const Array& value) const {
+  return {static_cast<std::int64_t>(size_of(value.dtype())), value.sizes(),
+          program_.values[at(held)].layout};
+}
+
 void Executor::put(int held, const Array& value) {
   const plan::Held& to = program_.values[at(held)];
   const auto bytes = static_cast<std::int64_t>(value.byte_count());
-  if (is_default(to.layout)) {
-    space_of(to.buffer).write(offset_of(to.buffer), value.data(), bytes);
-    return;
-  }
   Space& space = space_of(to.buffer);
+  const Laid laid_as = laid_of(held, value);
+  if (laid_as.plain()) return space.write(offset_of(to.buffer), value.data(), bytes);
+  if (space.write_laid(offset_of(to.buffer), value.data(), laid_as)) return;
   const auto laid_out = [&](char* into) {
-    permute(value.data(), reinterpret_cast<std::byte*>(into), value.sizes(), to.layout,
-            size_of(to.type.dtype), true);
+    permute(value.data(), reinterpret_cast<std::byte*>(into), laid_as, true);
   };
   if (space.is_host()) return laid_out(space.data() + offset_of(to.buffer));
   std::vector<char> laid(value.byte_count());
@@ -129,7 +165,7 @@ Array Executor::take(int held) const {
   for (const Dim& d : from.type.shape) sizes.push_back(evaluate(d, sizes_));
   Array out(from.type.dtype, sizes);
   const auto bytes = static_cast<std::int64_t>(out.byte_count());
-  if (is_default(from.layout)) {
+  if (laid_of(held, out).plain()) {
     space_of(from.buffer).read(offset_of(from.buffer), out.data(), bytes);
     return out;
   }
@@ -137,8 +173,7 @@ Array Executor::take(int held) const {
   std::vector<char> copy(space.is_host() ? 0 : out.byte_count());
   if (!space.is_host()) space.read(offset_of(from.buffer), copy.data(), bytes);
   const char* laid = space.is_host() ? space.data() + offset_of(from.buffer) : copy.data();
-  permute(reinterpret_cast<const std::byte*>(laid), out.data(), sizes, from.layout,
-          size_of(from.type.dtype), false);
+  permute(reinterpret_cast<const std::byte*>(laid), out.data(), laid_of(held, out), false);
   return out;
 }
 
@@ -152,7 +187,8 @@ void Executor::set_feed(const std::string& name, const Array& value) {
       fail("feed '", name, "' is ", type_text(value), ", the program wants ", type.dtype,
            shape_text(want));
     }
-    put(feed.held, value);
+    const int buffer = program_.values[at(feed.held)].buffer;
+    if (!code_->feed(buffer, value.data(), laid_of(feed.held, value))) put(feed.held, value);
     return;
   }
   fail("program ", program_.graph_name, " has no feed '", name, "'");
@@ -182,6 +218,15 @@ void Executor::set_state(const std::string& name, const Array& value) {
   if (is_packed(held)) code_->constants_changed();
 }
 
+void Executor::zero_state(const std::string& name) {
+  const int held = held_state(name);
+  const plan::Buffer& buffer = program_.buffers[at(program_.values[at(held)].buffer)];
+  if (is_packed(held) || !states_->zero(buffer.offset, buffer.bytes)) {
+    const ir::Type& type = program_.values[at(held)].type;
+    set_state(name, Array(type.dtype, sizes_of(type.shape)));
+  }
+}
+
 Array Executor::state(const std::string& name) const {
   wait();
   return take(held_state(name));
@@ -194,6 +239,13 @@ Array Executor::fetch(const std::string& name) const {
     return take(f.held);
   }
   fail("program ", program_.graph_name, " does not fetch '", name, "'");
+}
+
+std::map<std::string, Array> Executor::fetches() const {
+  wait();
+  std::map<std::string, Array> out;
+  for (const plan::Binding& f : program_.fetches) out.insert_or_assign(f.name, take(f.held));
+  return out;
 }
 
 void Executor::run() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/array.h"
@@ -24,8 +25,12 @@ class Executor {
 
   void set_feed(const std::string& name, const Array& value);
   void set_state(const std::string& name, const Array& value);
+  /// All its elements are 0.
+  void zero_state(const std::string& name);
   Array state(const std::string& name) const;
   Array fetch(const std::string& name) const;
+  /// All of them, with one wait.
+  std::map<std::string, Array> fetches() const;
   /// What a held value's buffer holds at this moment; steps write over each other's.
   Array value(int held) const { return take(held); }
 
@@ -51,6 +56,9 @@ class Executor {
   const Code& code() const { return *code_; }
   double load_seconds() const { return load_seconds_; }
   const Space& arena() const { return *arena_; }
+  /// What states, arena and workspace took by the driver's count, where there is a driver; it gives
+  /// memory in pieces of its own size.
+  std::optional<std::int64_t> measured_bytes() const { return measured_bytes_; }
   /// What runs behind the caller's back is done. RunError names the kernel and what went wrong.
   void wait() const;
 
@@ -61,6 +69,7 @@ class Executor {
   std::int64_t offset_of(int buffer) const;
   int held_state(const std::string& name) const;
   void put(int held, const Array& value);
+  Laid laid_of(int held, const Array& value) const;
   /// Whether code holds a packed copy of it.
   bool is_packed(int held) const;
   Array take(int held) const;
@@ -70,6 +79,7 @@ class Executor {
   std::unique_ptr<Code> code_;
   DimBindings sizes_;
   double load_seconds_ = 0;
+  std::optional<std::int64_t> measured_bytes_;
 };
 
 }  // namespace plait

@@ -3,10 +3,6 @@
 #include "run/session.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
-#include <thread>
 
 #include "backends/backends.h"
 #include "base/text.h"
@@ -14,36 +10,17 @@
 #include "ops/initializers.h"
 #include "ops/table.h"
 #include "ops/verify.h"
+#include "run/in_parallel.h"
 
 namespace plait {
 namespace {
 
 std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id); }
 
-/// Initial values on as many threads as there are cpus: each depends on the seed and its own state
-/// alone.
+/// Each depends on the seed and its own state alone.
 Arrays initial_values(const std::vector<ir::State>& states, std::uint64_t seed) {
   std::vector<Array> values(states.size());
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr trouble;
-  std::mutex mutex;
-  const auto work = [&] {
-    try {
-      for (std::size_t i = next++; i < states.size(); i = next++) {
-        values[i] = initial_value(states[i], seed);
-      }
-    } catch (...) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (!trouble) trouble = std::current_exception();
-      next = states.size();
-    }
-  };
-  std::vector<std::thread> threads;
-  const std::size_t most = std::min<std::size_t>(std::thread::hardware_concurrency(), 16);
-  for (std::size_t t = 1; t < std::min(most, states.size()); ++t) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
-  if (trouble) std::rethrow_exception(trouble);
+  in_parallel(states.size(), [&](std::size_t i) { values[i] = initial_value(states[i], seed); });
   Arrays out;
   for (std::size_t i = 0; i < states.size(); ++i) {
     out.emplace(states[i].name, std::move(values[i]));
@@ -313,11 +290,7 @@ Arrays Session::run_compiled(const RunRequest& request) {
     current.version = ++version_;
   }
   executor.run();
-  Arrays results;
-  for (const plan::Binding& f : executor.program().fetches) {
-    results.insert_or_assign(f.name, executor.fetch(f.name));
-  }
-  return results;
+  return executor.fetches();
 }
 
 Arrays Session::run(const RunRequest& request) {

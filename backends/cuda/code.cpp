@@ -8,6 +8,7 @@
 
 #include "backends/cuda/fused.h"
 #include "backends/cuda/hand/hand.h"
+#include "backends/cuda/landing.h"
 #include "backends/cuda/library/library.h"
 #include "backends/cuda/whole.h"
 #include "base/text.h"
@@ -39,9 +40,13 @@ struct Act {
 class CudaCode : public Code {
  public:
   CudaCode(std::shared_ptr<Device> device, std::shared_ptr<const Libraries> libraries,
-           const std::vector<std::vector<Call>>& steps, const std::vector<std::string>& texts,
-           bool whole)
-      : device_(std::move(device)), libraries_(std::move(libraries)), steps_(steps) {
+           std::shared_ptr<Placer> placer, const std::vector<std::vector<Call>>& steps,
+           const std::vector<std::string>& texts, bool whole)
+      : device_(std::move(device)),
+        libraries_(std::move(libraries)),
+        landing_(device_, std::move(placer)),
+        steps_(steps) {
+    expect_libraries();
     compile(texts, whole);
   }
   ~CudaCode() override {
@@ -54,14 +59,20 @@ class CudaCode : public Code {
     recording_.reset();
     warm_ = false;
     reserve_tables();
+    landing_.reserve(memory);
     acts_.clear();
     for (std::size_t s = 0; s < steps_.size(); ++s) acts_.push_back(bind_step(s, sizes));
     if (whole_) bind_whole(sizes);
   }
 
+  bool feed(int buffer, const void* from, const Laid& laid) override {
+    return landing_.feed(buffer, from, laid);
+  }
+  std::int64_t held_bytes() const override { return tables_bytes_ + landing_.held_bytes(); }
   void constants_changed() override {}
 
   const char* run(std::size_t step) override {
+    landing_.land();
     const std::vector<Act>& acts = acts_[step];
     const int lanes = std::min<int>(kMostLanes, static_cast<int>(acts.size()));
     if (lanes > 1) device_->fork(lanes);
@@ -100,6 +111,7 @@ class CudaCode : public Code {
   }
 
   bool run_timed(std::vector<double>& seconds) override {
+    landing_.land();
     device_->forget_marks();
     std::vector<int> marks{device_->mark()};
     for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -116,6 +128,7 @@ class CudaCode : public Code {
 
   bool run_row(int runs, double* seconds) override {
     if (!whole_ && !device_->can_record()) return false;
+    landing_.land();
     device_->forget_marks();
     const int begin = device_->mark();
     if (const char* error = run_recorded(runs)) return refuse(error, refused_step_);
@@ -131,6 +144,23 @@ class CudaCode : public Code {
 
  private:
   // --- code ----------------------------------------------------------------------------------
+
+  void expect_libraries() const {
+    bool cublaslt = false, cudnn = false;
+    for (const std::vector<Call>& calls : steps_) {
+      for (const Call& call : calls) {
+        const auto* product = std::get_if<ProductCall>(&call);
+        if (!product) continue;
+        for (const ProductCall::Part& p : product->parts) {
+          if (!p.generated.function.name.empty()) continue;
+          const std::string id = library_variant(p.variant).id;
+          cublaslt |= id.starts_with("lt.");
+          cudnn |= id.starts_with("cudnn.");
+        }
+      }
+    }
+    if (libraries_) libraries_->expect(cublaslt, cudnn);
+  }
 
   void compile(const std::vector<std::string>& texts, bool whole) {
     constexpr std::size_t kFunctionsPerUnit = 4;
@@ -392,6 +422,7 @@ class CudaCode : public Code {
 
   /// `runs` runs as one launch or replay; the first ever is neither.
   const char* run_recorded(int runs) {
+    landing_.land();
     if (whole_) {
       whole_launch_.words[0] = static_cast<Word>(runs);
       device_->launch(whole_launch_);
@@ -437,6 +468,7 @@ class CudaCode : public Code {
 
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Libraries> libraries_;
+  Landing landing_;
   std::vector<std::vector<Call>> steps_;
   std::vector<std::shared_ptr<Module>> modules_;
   std::set<std::string> many_;                  // functions that take many calls in one launch
@@ -469,9 +501,11 @@ std::int64_t result_bytes(const loop::BoundContraction& c, DType dtype) {
 
 std::unique_ptr<Code> load_code(std::shared_ptr<Device> device,
                                 std::shared_ptr<const Libraries> libraries,
+                                std::shared_ptr<Placer> placer,
                                 const std::vector<std::vector<Call>>& steps,
                                 const std::vector<std::string>& texts, bool whole) {
-  return std::make_unique<CudaCode>(std::move(device), std::move(libraries), steps, texts, whole);
+  return std::make_unique<CudaCode>(std::move(device), std::move(libraries), std::move(placer),
+                                    steps, texts, whole);
 }
 
 }  // namespace plait::cuda

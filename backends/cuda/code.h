@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cuda/device.h"
+#include "backends/cuda/placer.h"
 #include "backends/cuda/target.h"
 #include "backends/target.h"
 
@@ -35,6 +36,7 @@ inline std::size_t word_count(const LoopCall& call) {
 
 std::unique_ptr<Code> load_code(std::shared_ptr<Device> device,
                                 std::shared_ptr<const Libraries> libraries,
+                                std::shared_ptr<Placer> placer,
                                 const std::vector<std::vector<Call>>& steps,
                                 const std::vector<std::string>& texts, bool whole);
 

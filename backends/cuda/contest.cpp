@@ -2,6 +2,7 @@
 #include "backends/cuda/contest.h"
 
 #include <cstdio>
+#include <map>
 
 #include "backends/cuda/code.h"
 #include "backends/cuda/trial.h"
@@ -9,14 +10,17 @@
 #include "base/text.h"
 #include "codegen/cache.h"
 #include "codegen/cuda/product.h"
+#include "codegen/cuda/product_element.h"
 
 namespace plait::cuda {
 namespace {
 
-// Of our own kernels, how many are tried.
-constexpr std::size_t kMostVariants = 4;
-// A kernel that reads a product and writes the results, by its bytes: near what the memory does.
-constexpr double kBytesPerSecond = 3.2e12, kLaunchSeconds = 2e-6;
+// Of our own kernels, how many are tried, and how many that differ by stages and splits alone.
+constexpr std::size_t kMostVariants = 4, kMostOfATile = 2;
+// None is where the guess is so many times what a library took.
+constexpr double kTooSlow = 1.6;
+// How choices are measured: those kept from another way of measuring are not taken.
+constexpr const char* kTrials = "trials 2 ";
 
 std::string time_text(const std::string& what, double seconds) {
   char text[32];
@@ -24,23 +28,47 @@ std::string time_text(const std::string& what, double seconds) {
   return str(what, " ", text);
 }
 
-/// A convolution of halves over an image whose channels, next to each other, are fewer than fill 16
-/// bytes: the first layer of a network.
+std::vector<std::string> worth_trying(const std::vector<std::string>& variants) {
+  std::map<std::string, std::size_t> tiles;
+  std::vector<std::string> some;
+  for (const std::string& v : variants) {
+    if (some.size() < kMostVariants && ++tiles[v.substr(0, v.find(".s"))] <= kMostOfATile) {
+      some.push_back(v);
+    }
+  }
+  return some;
+}
+
+/// A convolution, or the gradient of its weights, over an image whose channels, next to each other,
+/// are fewer than fill 16 bytes: the first layer of a network.
 bool has_few_channels(const loop::BoundContraction& c) {
-  if (!c.guarded || !is_half(c.dtype)) return false;
-  for (const auto& x : c.k) {
-    if (x.a == 1 && x.h == 0 && x.w == 0) return x.extent < 8;
+  if (!c.guarded) return false;
+  const auto full = static_cast<std::int64_t>(16 / size_of(c.dtype));
+  for (const auto* axes : {&c.k, &c.m}) {
+    for (const auto& x : *axes) {
+      if (x.a == 1 && x.h == 0 && x.w == 0 && x.extent > 1) return x.extent < full;
+    }
   }
   return false;
 }
 
-/// What a kernel apart takes, about.
-double apart_seconds(const loop::BoundContraction& c, DType product, const loop::Kernel& epilogue) {
-  double bytes = static_cast<double>(result_bytes(c, product));
-  for (std::size_t b = 0; b < epilogue.buffers.size(); ++b) {
-    bytes += static_cast<double>(result_bytes(c, epilogue.buffers[b].dtype));
+// Of an H200: a library's call, and the kernel behind it, by its bytes.
+constexpr double kCallUs = 2, kOperationsPerUs = 760e6, kBytesPerUs = 3.8e6;
+// Our own kernel is taken where it is guessed to take less than this part of the library's time.
+constexpr double kOwnPart = 0.95;
+
+/// Microseconds of a matrix product of halves or tf32 by a library, and of a kernel apart.
+double apart_us(const loop::BoundContraction& c, DType product, const loop::Kernel& epilogue) {
+  double elements = 1, depth = 1;
+  for (const auto* axes : {&c.batch, &c.m, &c.n}) {
+    for (const auto& x : *axes) elements *= static_cast<double>(x.extent);
   }
-  return kLaunchSeconds + bytes / kBytesPerSecond;
+  for (const auto& x : c.k) depth *= static_cast<double>(x.extent);
+  const double rate = is_half(c.dtype) ? kOperationsPerUs : kOperationsPerUs / 2;
+  const codegen::cuda::ElementBytes moved = codegen::cuda::element_bytes(epilogue);
+  const auto bytes =
+      static_cast<double>(moved.loaded + moved.stored) + static_cast<double>(size_of(product));
+  return kCallUs + elements * depth * 2 / rate + kCallUs + elements * bytes / kBytesPerUs;
 }
 
 }  // namespace
@@ -66,7 +94,8 @@ Choice Contest::as_choice(const Problem& p, const LibraryCall& call, bool fused)
 Choice Contest::guessed(const Problem& p) const {
   Choice out;
   std::string why;
-  if (has_few_channels(p.bound)) {
+  const bool tensor_cores = is_half(p.bound.dtype) || (p.bound.dtype == DType::f32 && tf32_);
+  if (tensor_cores && has_few_channels(p.bound)) {
     out.generated = true;
     out.why = "its image has few channels: libraries are slow there";
     return out;
@@ -77,6 +106,14 @@ Choice Contest::guessed(const Problem& p) const {
     if (!made) continue;
     out = as_choice(p, *made, fused);
     out.why = "the library's first guess";
+    if (fused || !p.epilogue || !tensor_cores || p.bound.guarded) return out;
+    const double apart = apart_us(p.bound, *p.apart, *p.epilogue);
+    const double own = codegen::cuda::product_us(p.contraction, p.epilogue, p.largest, {tf32_, ""});
+    if (own >= kOwnPart * apart) return out;
+    out = {};
+    out.generated = true;
+    out.why = str("what follows is inside: guessed", time_text("", own * 1e-6), ", a library and",
+                  " a kernel apart", time_text("", apart * 1e-6));
     return out;
   }
   out.generated = true;
@@ -104,8 +141,10 @@ Choice Contest::measured(const Problem& p) const {
       times.push_back(str("not a library", fused ? " with what follows: " : ": ", why));
       continue;
     }
-    double seconds = trial.time(*made, fused ? p.fused : std::nullopt);
-    if (p.epilogue && !fused) seconds += apart_seconds(p.bound, *p.apart, *p.epilogue);
+    const bool behind = p.epilogue && !fused;
+    const double seconds =
+        behind ? trial.time(*made, target_.print(kernel_behind(*p.epilogue, *p.apart), true))
+               : trial.time(*made, fused ? p.fused : std::nullopt);
     enter(str(made->id(), fused        ? " fused"
                           : p.epilogue ? " and a kernel"
                                        : ""),
@@ -113,8 +152,10 @@ Choice Contest::measured(const Problem& p) const {
   }
   codegen::cuda::ProductOptions how;
   how.tf32 = tf32_;
-  std::vector<std::string> own = codegen::cuda::product_variants(p.contraction, p.largest, how);
-  if (own.size() > kMostVariants) own.resize(kMostVariants);
+  std::vector<std::string> own =
+      codegen::cuda::product_variants(p.contraction, p.largest, how, p.epilogue);
+  const double guess = codegen::cuda::product_us(p.contraction, p.epilogue, p.largest, how) * 1e-6;
+  own = guess > kTooSlow * best.seconds ? std::vector<std::string>{} : worth_trying(own);
   std::vector<PrintedLoop> printed;
   for (const std::string& variant : own) {
     printed.push_back(target_.print(p.contraction, p.epilogue, false, variant));
@@ -138,7 +179,7 @@ Choice Contest::measured(const Problem& p) const {
 
 std::string Contest::key_of(const Problem& p) const {
   const PrintedLoop own = target_.print(p.contraction, p.epilogue, false, "");
-  std::string key = str(target_.identity(), own.text);
+  std::string key = str(kTrials, target_.identity(), own.text);
   for (const Dim& d : own.call.function.parameters) key += str(' ', evaluate(d, p.largest));
   return key;
 }

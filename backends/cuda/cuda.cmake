@@ -6,8 +6,8 @@ set(cuda_room ${CMAKE_CURRENT_LIST_DIR})
 
 include(${cuda_room}/hand/hand.cmake)
 plait_room(backends_cuda
-  SOURCES ${cuda_room}/ceilings.cpp ${cuda_room}/code.cpp ${cuda_room}/contest.cpp ${cuda_room}/fused.cpp ${cuda_room}/target.cpp
-    ${cuda_room}/trial.cpp ${cuda_room}/whole.cpp
+  SOURCES ${cuda_room}/ceilings.cpp ${cuda_room}/code.cpp ${cuda_room}/contest.cpp ${cuda_room}/fused.cpp
+    ${cuda_room}/landing.cpp ${cuda_room}/placer.cpp ${cuda_room}/target.cpp ${cuda_room}/trial.cpp ${cuda_room}/whole.cpp
   DEPENDS ops codegen codegen_cuda cuda_hand
 )
 
@@ -63,7 +63,9 @@ add_library(plait_cuda MODULE
   ${cuda_room}/driver/context.cpp
   ${cuda_room}/driver/driver_device.cpp
   ${cuda_room}/driver/facts.cpp
+  ${cuda_room}/driver/feed_stream.cpp
   ${cuda_room}/driver/findings.cpp
+  ${cuda_room}/driver/kept_version.cpp
   ${cuda_room}/driver/nvrtc.cpp
   ${cuda_room}/driver/shared_library.cpp
   ${cuda_room}/driver/staging.cpp

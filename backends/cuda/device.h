@@ -1,11 +1,12 @@
 // What a device does for a program: memory, code, launches, capture. Behind it stand the driver's
 // device and, for tests, one that runs the same kernel text on the CPU. One stream: whatever is
-// asked for happens in order.
+// asked for happens in order; only feeds travel beside it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace plait::cuda {
@@ -62,6 +63,16 @@ class Device {
   /// Waits for what was asked before.
   virtual void read(void* to, const char* from, std::int64_t bytes) = 0;
   virtual void zero(char* to, std::int64_t bytes) = 0;
+  virtual void copy(char* to, const char* from, std::int64_t bytes) = 0;  // within the device
+
+  /// A write on a second stream, beside what runs, into one of two slots of memory, 0 or 1: it comes
+  /// behind the last feeds_taken(slot). `from` may be changed once this returns.
+  virtual void feed(int slot, char* to, const void* from, std::int64_t bytes) = 0;
+  /// What is asked for from now on finds what the slot was fed.
+  virtual void take_feeds(int slot) = 0;
+  /// What was asked for before is the last to read the slot.
+  virtual void feeds_taken(int slot) = 0;
+
   /// RunError with what the device said when something asked before went wrong.
   virtual void wait() = 0;
 
@@ -87,6 +98,9 @@ class Device {
   virtual double seconds(int from, int to) = 0;
   /// Marks are used anew.
   virtual void forget_marks() = 0;
+
+  /// Seconds that parts of the start took; none where there is no driver.
+  virtual std::vector<std::pair<std::string, double>> start_seconds() const { return {}; }
 
   /// The driver's CUstream of the current lane, for libraries; null where there is no driver.
   virtual void* stream() const = 0;

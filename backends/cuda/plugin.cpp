@@ -1,7 +1,10 @@
 // The entry points of libplait_cuda.so, and how contractions reach NVIDIA's libraries.
 #include "backends/cuda/plugin.h"
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <future>
 
 #include "backends/cuda/driver/driver_device.h"
 #include "backends/cuda/driver/findings.h"
@@ -16,7 +19,7 @@ class DriverLibraries : public Libraries {
     options_.tf32 = tf32;
   }
   std::string identity() const override {
-    const LibraryVersions found = library_versions();
+    static const LibraryVersions found = kept_library_versions();
     const auto named = [](const char* name, const std::string& version) {
       return version.empty() ? str("no ", name) : str(name, " ", version);
     };
@@ -25,12 +28,25 @@ class DriverLibraries : public Libraries {
   std::unique_ptr<LibraryCall> make(const loop::BoundContraction& contraction, DType result,
                                     const LibraryEpilogue& epilogue, const std::string& variant,
                                     bool slow, std::string& why) const override {
+    const auto start = std::chrono::steady_clock::now();
+    if (opening_.valid()) opening_.get();
     device_->stream();  // makes its context current
     LibraryOptions options = options_;
     options.variant = variant;
     options.compile_engines = slow;
-    return make_library_call(contraction, result, options, epilogue, why);
+    auto call = make_library_call(contraction, result, options, epilogue, why);
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return call;
   }
+  void expect(bool cublaslt, bool cudnn) const override {
+    if (opening_.valid() || !(cublaslt || cudnn)) return;
+    opening_ = std::async(std::launch::async, [device = device_, cublaslt, cudnn] {
+      open_libraries(cublaslt, cudnn);
+      enter_context(*device);
+      start_libraries(cublaslt, cudnn);
+    });
+  }
+  double start_seconds() const override { return seconds_; }
   std::shared_ptr<const Libraries> with(bool tf32) const override {
     return std::make_shared<DriverLibraries>(device_, tf32);
   }
@@ -38,6 +54,8 @@ class DriverLibraries : public Libraries {
  private:
   std::shared_ptr<Device> device_;
   LibraryOptions options_;
+  mutable std::future<void> opening_;
+  mutable double seconds_ = 0;  // that calls took to make
 };
 
 /// A line on standard error while compiling takes long: after two seconds, then every five.
@@ -52,9 +70,14 @@ void tell_progress(int done, int total, double seconds) {
 }
 
 std::shared_ptr<Device> shared_device() {
-  // Not destroyed at exit: the driver may be gone by then, and gives everything back itself.
-  static const auto* device =
-      new std::shared_ptr<Device>(make_driver_device({.device = -1, .progress = tell_progress}));
+  // Not destroyed at exit: the driver may be gone by then, and gives everything back itself. A
+  // context that is still being made is waited for, lest the driver goes while it is.
+  static const auto* device = [] {
+    auto* made =
+        new std::shared_ptr<Device>(make_driver_device({.device = -1, .progress = tell_progress}));
+    std::atexit([] { wait_for_context(*shared_device()); });
+    return made;
+  }();
   return *device;
 }
 

@@ -30,8 +30,9 @@ PrintedLoop as_loop(codegen::cuda::Printed p) {
 
 class DeviceSpace : public Space {
  public:
-  DeviceSpace(std::shared_ptr<Device> device, std::int64_t bytes, const std::string& what)
-      : device_(std::move(device)), bytes_(bytes) {
+  DeviceSpace(std::shared_ptr<Device> device, std::shared_ptr<Placer> placer, std::int64_t bytes,
+              const std::string& what)
+      : device_(std::move(device)), placer_(std::move(placer)), bytes_(bytes) {
     if (bytes > 0) data_ = device_->allocate(bytes, what);
   }
   ~DeviceSpace() override {
@@ -45,6 +46,15 @@ class DeviceSpace : public Space {
   void write(std::int64_t offset, const void* from, std::int64_t bytes) override {
     if (bytes > 0) device_->write(data_ + offset, from, bytes);
   }
+  bool write_laid(std::int64_t offset, const void* from, const Laid& laid) override {
+    if (!Placer::takes(laid)) return false;
+    placer_->write(data_ + offset, from, laid);
+    return true;
+  }
+  bool zero(std::int64_t offset, std::int64_t bytes) override {
+    device_->zero(data_ + offset, bytes);
+    return true;
+  }
   void read(std::int64_t offset, void* to, std::int64_t bytes) const override {
     if (bytes > 0) device_->read(to, data_ + offset, bytes);
   }
@@ -52,6 +62,7 @@ class DeviceSpace : public Space {
 
  private:
   std::shared_ptr<Device> device_;
+  std::shared_ptr<Placer> placer_;
   char* data_ = nullptr;
   std::int64_t bytes_;
 };
@@ -60,7 +71,10 @@ class CudaTarget : public Target {
  public:
   CudaTarget(std::shared_ptr<Device> device, std::shared_ptr<const Libraries> libraries,
              const CudaOptions& options)
-      : device_(std::move(device)), libraries_(std::move(libraries)), options_(options) {}
+      : device_(std::move(device)),
+        libraries_(std::move(libraries)),
+        placer_(std::make_shared<Placer>(device_)),
+        options_(options) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string identity() const override {
@@ -124,11 +138,17 @@ class CudaTarget : public Target {
   }
 
   std::unique_ptr<Space> allocate(std::int64_t bytes, const std::string& what) const override {
-    return std::make_unique<DeviceSpace>(device_, bytes, what);
+    return std::make_unique<DeviceSpace>(device_, placer_, bytes, what);
   }
   std::unique_ptr<Code> load(const std::vector<std::vector<Call>>& steps,
                              const std::vector<std::string>& texts, bool whole) const override {
-    return load_code(device_, libraries_, steps, texts, whole);
+    return load_code(device_, libraries_, placer_, steps, texts, whole);
+  }
+  std::optional<std::int64_t> free_bytes() const override { return device_->free_bytes(); }
+  std::vector<std::pair<std::string, double>> start_seconds() const override {
+    std::vector<std::pair<std::string, double>> out = device_->start_seconds();
+    if (libraries_ && !out.empty()) out.emplace_back("libraries", libraries_->start_seconds());
+    return out;
   }
   std::optional<Ceilings> ceilings() const override {
     return ceilings_of(*device_, libraries_.get(), options_.tf32);
@@ -137,6 +157,7 @@ class CudaTarget : public Target {
  private:
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Libraries> libraries_;
+  std::shared_ptr<Placer> placer_;
   CudaOptions options_;
 };
 

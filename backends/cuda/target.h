@@ -15,6 +15,10 @@ class Libraries {
  public:
   virtual ~Libraries() = default;
   virtual std::string identity() const = 0;
+  /// Calls of these will be made: their libraries are opened beside what goes on.
+  virtual void expect(bool /*cublaslt*/, bool /*cudnn*/) const {}
+  /// Seconds of opening libraries and making calls, so far.
+  virtual double start_seconds() const { return 0; }
   /// Null with `why`. `variant` is the id of an earlier call, or empty. `slow`: calls that take the
   /// library up to a second to make are welcome.
   virtual std::unique_ptr<LibraryCall> make(const loop::BoundContraction& contraction, DType result,

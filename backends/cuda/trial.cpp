@@ -11,6 +11,20 @@ namespace {
 
 constexpr int kRow = 10, kTries = 4;
 
+// What is smaller is in the cache when its turn comes in a real run, too. A sweep reads several
+// times what the cache holds.
+constexpr std::int64_t kResident = 8 << 20, kSwept = 128 << 20;
+constexpr const char* kSweep =
+    "extern \"C\" __global__ void __launch_bounds__(256) k_sweep(const pl_words<2> w) {\n"
+    "  pl_word* const data = (pl_word*)w.v[0];\n"
+    "  pl_word all = 0;\n"
+    "#pragma unroll 8\n"
+    "  for (pl_word i = blockIdx.x * 256 + threadIdx.x; i < w.v[1]; i += gridDim.x * 256) {\n"
+    "    all |= data[i];\n"
+    "  }\n"
+    "  if (all != 0) data[0] = all;\n"  // never: they are zeros
+    "}\n";
+
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 using Axis = loop::AxisOf<std::int64_t>;
@@ -41,6 +55,31 @@ std::vector<std::int64_t> reach(const loop::Kernel& k) {
 
 }  // namespace
 
+loop::Kernel kernel_behind(const loop::Kernel& epilogue, DType product) {
+  loop::Kernel k = epilogue;
+  const loop::KernelLoad place{static_cast<int>(k.buffers.size()), k.stores.at(0).offset};
+  k.buffers.push_back({product, false});
+  for (loop::Let& let : k.lets) {
+    for (loop::KernelOperand& o : let.operands) {
+      if (o.kind != loop::KernelOperand::kTile) continue;
+      o.kind = loop::KernelOperand::kLoad;
+      o.load = place;
+    }
+  }
+  k.rows.insert(k.rows.end(), k.inner.begin(), k.inner.end());
+  const auto step = [&](const loop::KernelIndex& x) {
+    return loop::coefficient_of(place.offset, x.symbol).coefficient.hi();
+  };
+  std::stable_sort(k.rows.begin(), k.rows.end(),
+                   [&](const auto& x, const auto& y) { return step(x) > step(y); });
+  k.inner = {k.rows.back()};
+  k.rows.pop_back();
+  k.epilogue = false;
+  k.batch_rows = 0;
+  loop::collapse(k);
+  return k;
+}
+
 Trial::Trial(Device& device, const loop::BoundContraction& c, const loop::Kernel* epilogue,
              const DimBindings& sizes)
     : device_(device), sizes_(sizes) {
@@ -50,12 +89,25 @@ Trial::Trial(Device& device, const loop::BoundContraction& c, const loop::Kernel
   c_ = take(std::max<std::int64_t>(4, width) * span(c, &Axis::c, c.c0), false);
   flag_ = take(256, false);
   device_.zero(flag_, 256);
-  if (!epilogue) return;
-  const std::vector<std::int64_t> elements = reach(*epilogue);
-  for (std::size_t b = 0; b < elements.size(); ++b) {
-    const auto bytes = static_cast<std::int64_t>(size_of(epilogue->buffers[b].dtype));
-    buffers_.push_back(take(bytes * elements[b], !epilogue->buffers[b].written));
+  if (epilogue) {
+    const std::vector<std::int64_t> elements = reach(*epilogue);
+    for (std::size_t b = 0; b < elements.size(); ++b) {
+      const auto bytes = static_cast<std::int64_t>(size_of(epilogue->buffers[b].dtype));
+      buffers_.push_back(take(bytes * elements[b], !epilogue->buffers[b].written));
+    }
   }
+  if (taken_ > kResident && device_.can_record()) make_sweep();
+}
+
+void Trial::make_sweep() {
+  sweeper_ = device_.compile({codegen::cuda::unit_header() + kSweep}).modules[0];
+  char* const data = take(kSwept, false);
+  device_.zero(data, kSwept);
+  sweep_.function = sweeper_->function("k_sweep");
+  sweep_.blocks = 8 * device_.multiprocessors();
+  sweep_.threads = 256;
+  sweep_.words = {reinterpret_cast<Word>(data), static_cast<Word>(kSwept / 8)};
+  sweep_seconds_ = row_seconds([&] { device_.launch(sweep_); });
 }
 
 Trial::~Trial() {
@@ -65,6 +117,7 @@ Trial::~Trial() {
 char* Trial::take(std::int64_t bytes, bool random) {
   char* data = device_.allocate(bytes + 256, "trying a contraction");
   owned_.push_back(data);
+  taken_ += bytes;
   if (!random) return data;
   // Halves and floats of moderate size whichever way they are read: 0x3c.. and 0x3d.. bytes.
   constexpr std::int64_t kPattern = 1 << 20;
@@ -84,9 +137,19 @@ char* Trial::take(std::int64_t bytes, bool random) {
   return data;
 }
 
-/// By replays of a row of runs, so that the host's part is not in it.
 template <class F>
 double Trial::seconds_of(F run) {
+  if (!sweeper_) return row_seconds(run);
+  const double both = row_seconds([&] {
+    device_.launch(sweep_);
+    run();
+  });
+  return std::max(both - sweep_seconds_, 1e-9);
+}
+
+/// By replays of a row of runs, so that the host's part is not in it.
+template <class F>
+double Trial::row_seconds(F run) {
   run();
   const int row = device_.can_record() ? kRow : 1;
   std::unique_ptr<Recording> recording;
@@ -129,17 +192,34 @@ Launch Trial::launch_of(const PrintedLoop& printed, const std::vector<char*>& bu
 }
 
 double Trial::time(LibraryCall& call, const std::optional<Fused>& fused) {
-  LibraryOperands o;
-  o.a = a_;
-  o.b = b_;
-  o.c = fused ? buffers_[at(fused->result)] : c_;
+  LibraryOperands o{.a = a_, .b = b_, .c = fused ? buffers_[at(fused->result)] : c_};
   if (fused && fused->bias >= 0) o.bias = buffers_[at(fused->bias)];
   if (fused && fused->residual >= 0) o.residual = buffers_[at(fused->residual)];
+  tune(call, o);
+  return seconds_of([&] { run(call, o); });
+}
+
+double Trial::time(LibraryCall& call, const PrintedLoop& behind) {
+  LibraryOperands o{.a = a_, .b = b_, .c = c_};
+  tune(call, o);
+  const auto built = device_.compile({codegen::cuda::unit_header() + behind.text});
+  std::vector<char*> buffers = buffers_;
+  buffers.push_back(c_);
+  Launch launch = launch_of(behind, buffers);
+  launch.function = built.modules[0]->function(behind.call.function.name);
+  return seconds_of([&] {
+    run(call, o);
+    device_.launch(launch);
+  });
+}
+
+void Trial::tune(LibraryCall& call, LibraryOperands& o) {
   o.workspace = take(std::max(call.tune_bytes(), call.workspace_bytes()), false);
   call.tune(device_.stream(), o);
-  return seconds_of([&] {
-    if (const char* error = call.run(device_.stream(), o)) throw RunError(error);
-  });
+}
+
+void Trial::run(LibraryCall& call, const LibraryOperands& o) {
+  if (const char* error = call.run(device_.stream(), o)) throw RunError(error);
 }
 
 std::vector<double> Trial::time(const std::vector<PrintedLoop>& generated) {

@@ -1,5 +1,6 @@
 // Timing candidates for one contraction on the device: a library's algorithms and our own kernels,
-// each with what follows the product. Memory is taken for the trial and given back.
+// each with what follows the product. What is too large to wait in the cache for its turn is out of
+// it before each run. Memory is taken for the trial and given back.
 #pragma once
 
 #include <optional>
@@ -13,6 +14,10 @@
 
 namespace plait::cuda {
 
+/// What an epilogue does as a kernel of its own: it reads the product, the last of its buffers,
+/// where the first result is written, and runs along memory.
+loop::Kernel kernel_behind(const loop::Kernel& epilogue, DType product);
+
 class Trial {
  public:
   /// Buffers as large as the contraction's axes and the epilogue's offsets reach, with random
@@ -25,21 +30,32 @@ class Trial {
 
   /// Seconds of a library's call, once it chose its fastest algorithm.
   double time(LibraryCall& call, const std::optional<Fused>& fused);
+  /// The same with the kernel that reads the product, its last buffer, and does what follows.
+  double time(LibraryCall& call, const PrintedLoop& behind);
   /// Seconds of each of some kernels that do it all.
   std::vector<double> time(const std::vector<PrintedLoop>& generated);
 
  private:
   char* take(std::int64_t bytes, bool random);
+  void make_sweep();
+  void tune(LibraryCall& call, LibraryOperands& operands);
+  void run(LibraryCall& call, const LibraryOperands& operands);
   Launch launch_of(const PrintedLoop& printed, const std::vector<char*>& buffers);
   double time(const PrintedLoop& generated, const Module& module);
   template <class F>
   double seconds_of(F run);
+  template <class F>
+  double row_seconds(F run);
 
   Device& device_;
   DimBindings sizes_;
   std::vector<char*> owned_;
   char *a_ = nullptr, *b_ = nullptr, *c_ = nullptr, *flag_ = nullptr;
   std::vector<char*> buffers_;  // of the epilogue
+  std::int64_t taken_ = 0;      // bytes
+  std::shared_ptr<Module> sweeper_;
+  Launch sweep_;  // empties the cache
+  double sweep_seconds_ = 0;
 };
 
 }  // namespace plait::cuda

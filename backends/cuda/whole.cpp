@@ -1,9 +1,14 @@
-// The text of a whole program and its one launch. Words: runs, the number of ranges, three words
-// for each of kRanges ranges (address, place in the image, bytes), then the words of all calls, in
-// which an address is a place in the image when there are ranges.
+// The text of a whole program and its one launch. Words: runs, bytes of the image (0: there is
+// none), bits of the calls before which there must be a barrier because buffers share memory, three
+// words for each of kRanges ranges (address, place in the image, bytes), then the words of all
+// calls, in which an address is a place in the image where there is one.
 #include "backends/cuda/whole.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <set>
 
 #include "backends/cuda/code.h"
 #include "base/text.h"
@@ -12,7 +17,8 @@
 namespace plait::cuda {
 namespace {
 
-constexpr std::size_t kRanges = 6, kFirst = 2 + 3 * kRanges;
+constexpr std::size_t kRanges = 6, kMeetings = 4, kFirstMeeting = 2,
+                      kFirstRange = kFirstMeeting + kMeetings, kFirst = kFirstRange + 3 * kRanges;
 // Buffers nearer to each other than this are one range.
 constexpr std::int64_t kNear = 1024;
 
@@ -25,6 +31,20 @@ struct Range {
 /// How many words of a call are addresses that may move: all before its error bits.
 std::size_t addresses_of(const LoopCall& call) {
   return call.buffers.size() + call.column_sizes.size();
+}
+
+/// Whether a call's warps need no barrier and no shared memory of their block.
+bool is_loose(const LoopCall& call) { return call.block_bytes == 0 && call.finish_rows.is(0); }
+
+/// Threads of the block: those of a kernel's blocks where some have to meet.
+int threads_of(const std::vector<std::vector<Call>>& steps) {
+  int threads = 512;
+  for (const std::vector<Call>& calls : steps) {
+    each_generated(calls, [&](const LoopCall& call) {
+      if (!is_loose(call)) threads = codegen::cuda::kThreads;
+    });
+  }
+  return threads;
 }
 
 int own_bytes(const std::vector<std::vector<Call>>& steps) {
@@ -62,14 +82,39 @@ std::vector<Range> ranges_of(const Memory& memory) {
   return merged;
 }
 
-/// Copies of 16 bytes between device memory and the image.
-std::string copy_text(bool in) {
-  return str("  for (pl_word r = 0; r < w.v[1]; ++r) {\n",
-             "    char* const far = (char*)w.v[2 + 3 * r];\n",
-             "    char* const near = image + w.v[3 + 3 * r];\n",
-             "    for (int64_t i = threadIdx.x * 16; i < (int64_t)w.v[4 + 3 * r]; i += ",
-             16 * codegen::cuda::kThreads, ") pl_move<16>((uint8_t*)(", in ? "near" : "far",
-             " + i), (const uint8_t*)(", in ? "far" : "near", " + i));\n  }\n");
+/// Bits of calls that touch memory of another buffer than was touched there since the bit before.
+void set_meetings(const std::vector<std::vector<Call>>& steps, const Memory& memory,
+                  std::vector<Word>& words) {
+  std::set<int> touched;
+  const auto begin = [&](int b) { return memory.buffers[static_cast<std::size_t>(b)]; };
+  const auto end = [&](int b) { return begin(b) + memory.bytes[static_cast<std::size_t>(b)]; };
+  std::size_t number = 0;
+  for (const std::vector<Call>& calls : steps) {
+    each_generated(calls, [&](const LoopCall& call) {
+      const bool meets = std::any_of(call.buffers.begin(), call.buffers.end(), [&](int b) {
+        return std::any_of(touched.begin(), touched.end(),
+                           [&](int t) { return t != b && begin(t) < end(b) && begin(b) < end(t); });
+      });
+      if (meets) touched.clear();
+      if (meets && number < 64 * kMeetings) {
+        words[kFirstMeeting + number / 64] |= Word(1) << number % 64;
+      }
+      touched.insert(call.buffers.begin(), call.buffers.end());
+      ++number;
+    });
+  }
+}
+
+/// Copies of 16 bytes between device memory and the image, of all ranges at once.
+std::string copy_text(bool in, int threads) {
+  return str(
+      "#pragma unroll 1\n  for (int at = threadIdx.x * 16; at < (int)w.v[1]; at += ", 16 * threads,
+      ") {\n", "    int r = ", kFirstRange, ";\n#pragma unroll\n    for (int q = ", kFirstRange + 3,
+      "; q < ", kFirst, "; q += 3) r = at >= (int)w.v[q + 1] ? q : r;\n",
+      "    const int from = at - (int)w.v[r + 1];\n",
+      "    uint8_t* const far = (uint8_t*)w.v[r] + from;\n",
+      "    uint8_t* const near = (uint8_t*)image + at;\n",
+      "    if (from < (int)w.v[r + 2]) pl_move<16>(", in ? "near, far" : "far, near", ");\n  }\n");
 }
 
 /// Functions without what they assume of addresses: here these are of shared memory.
@@ -83,47 +128,149 @@ std::string functions_text(const std::vector<std::string>& texts) {
   return out;
 }
 
+/// Whether a function only reads from this word's address: wherever it stands, it is made a pointer
+/// to constants.
+bool only_reads(const std::string& text, std::size_t word) {
+  const std::string name = str("w[", word, "]"), cast = "*)";
+  for (std::size_t i = text.find(name); i != std::string::npos; i = text.find(name, i + 1)) {
+    const std::size_t begin = text.rfind('(', i);
+    if (begin == std::string::npos || text.compare(i - cast.size(), cast.size(), cast) != 0 ||
+        text.compare(begin, 7, "(const ") != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The calls of a program as text, dealt out to the warps of the block.
+class Bodies {
+ public:
+  Bodies(const std::vector<std::string>& texts, int threads) : threads_(threads) {
+    for (const std::string& text : texts) {
+      const std::size_t begin = std::string(kNameComment).size();
+      text_of_[text.substr(begin, text.find('\n') - begin)] = &text;
+    }
+  }
+
+  void add(const LoopCall& call) {
+    const std::string& text = *text_of_.at(call.function.name);
+    meet(call, text);
+    const std::string words = str("v + ", word_, ", ");
+    const std::int64_t blocks = call.rows.value();
+    if (const int lanes = product_lanes(text)) {
+      text_ += str("    pl_product_whole<", call.function.name, "_p, ", lanes, ">(", words,
+                   "threadIdx.x, ", threads_, ");\n");
+    } else if (is_loose(call)) {
+      // Its warps are independent of each other. The next call begins with the next warp.
+      const std::int64_t warps = threads_ / 32, each = call.threads / 32, all = blocks * each;
+      text_ += str("    for (int u = (warp + ", (warps - turn_) % warps, ") % ", warps, "; u < ",
+                   all, "; u += ", warps, ") ", call.function.name, "_body(", words, "u / ", each,
+                   ", u % ", each, " * 32 + threadIdx.x % 32);\n");
+      turn_ = (turn_ + all) % warps;
+    } else {
+      // Blocks of one call do not read what others of it write; they end with a barrier.
+      add_blocks(call.function.name + "_body(" + words, blocks);
+      if (!call.finish_rows.is(0)) {
+        text_ += "    __syncthreads();\n";
+        add_blocks(call.function.name + "_finish_body(" + words, call.finish_rows.value());
+      }
+    }
+    word_ += word_count(call);
+    ++number_;
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void add_blocks(const std::string& call, std::int64_t blocks) {
+    text_ += blocks == 1
+                 ? str("    ", call, "0, threadIdx.x);\n")
+                 : str("    for (int b = 0; b < ", blocks, "; ++b) ", call, "b, threadIdx.x);\n");
+  }
+
+  /// A barrier where the call touches what was written since the last one, or writes what was
+  /// touched; buffers that share memory are the launch's to know.
+  void meet(const LoopCall& call, const std::string& text) {
+    std::map<int, bool> touches;  // by buffer: whether it is written
+    bool must = false;
+    for (std::size_t i = 0; i < call.buffers.size(); ++i) {
+      bool& written = touches[call.buffers[i]];
+      written |= !only_reads(text, i);
+      const auto before = touched_.find(call.buffers[i]);
+      must |= before != touched_.end() && (before->second || written);
+    }
+    must |= !call.column_sizes.empty() || number_ >= 64 * kMeetings;
+    if (number_ > 0) {
+      text_ += must ? "    __syncthreads();\n"
+                    : str("    if (w.v[", kFirstMeeting + number_ / 64, "] >> ", number_ % 64,
+                          " & 1) __syncthreads();\n");
+    }
+    if (must) touched_.clear();
+    for (const auto& [buffer, written] : touches) touched_[buffer] |= written;
+  }
+
+  /// Threads of an element of a product that is launched alone; 0: another kernel.
+  static int product_lanes(const std::string& text) {
+    const std::size_t begin = text.find("pl_product_simple<");
+    return begin == std::string::npos ? 0 : std::atoi(text.c_str() + text.find(", ", begin) + 2);
+  }
+
+  int threads_;
+  std::map<std::string, const std::string*> text_of_;  // by function
+  std::map<int, bool> touched_;                        // since the last barrier
+  std::size_t word_ = 0, number_ = 0;
+  std::int64_t turn_ = 0;  // the warp that the next call begins with
+  std::string text_;
+};
+
+/// The words of all calls: addresses in the image or in the device's memory, sizes as numbers.
+std::string words_text(const std::vector<std::vector<Call>>& steps, std::size_t& word) {
+  std::string text;
+  for (const std::vector<Call>& calls : steps) {
+    each_generated(calls, [&](const LoopCall& call) {
+      const std::vector<Dim>& sizes = call.function.parameters;
+      const std::size_t first_size = word_count(call) - sizes.size();
+      for (std::size_t i = 0; i < word_count(call); ++i, ++word) {
+        const std::string given = str("w.v[", kFirst + word, "]");
+        text +=
+            str("  v[", word, "] = ",
+                i >= first_size          ? str(sizes[i - first_size].value(), "ULL")
+                : i < addresses_of(call) ? str("NEAR ? (pl_word)(image + ", given, ") : ", given)
+                                         : given,
+                ";\n");
+      }
+    });
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string whole_text(const std::vector<std::vector<Call>>& steps,
                        const std::vector<std::string>& texts) {
-  std::string words, bodies;
-  std::size_t word = 0;
-  const auto add = [&](const LoopCall& call, const char* stage, std::int64_t blocks) {
-    // Blocks of one call do not read what others of it write; those with shared memory end with a
-    // barrier of their own.
-    const std::string body = str(call.function.name, stage, "(v + ", word, ", ");
-    bodies += blocks == 1 ? str("    ", body, "0);\n")
-                          : str("    for (int64_t b = 0; b < ", blocks, "; ++b) ", body, "b);\n");
-  };
+  const int threads = threads_of(steps);
+  Bodies bodies(texts, threads);
   for (const std::vector<Call>& calls : steps) {
-    each_generated(calls, [&](const LoopCall& call) {
-      add(call, "_body", call.rows.value());
-      if (!call.finish_rows.is(0)) {
-        bodies += "    __syncthreads();\n";
-        add(call, "_finish_body", call.finish_rows.value());
-      }
-      for (std::size_t i = 0; i < word_count(call); ++i) {
-        words += str("  v[", word + i, "] = w.v[", kFirst + word + i, "]",
-                     i < addresses_of(call) ? " + base" : "", ";\n");
-      }
-      word += word_count(call);
-    });
-    bodies += "    __syncthreads();\n";
+    each_generated(calls, [&](const LoopCall& call) { bodies.add(call); });
   }
-  return str(functions_text(texts), "extern \"C\" __global__ void __launch_bounds__(",
-             codegen::cuda::kThreads, ") plait_whole(const pl_words<", kFirst + word, "> w) {\n",
-             "  char* const image = (char*)pl_dynamic + ", own_bytes(steps), ";\n",
-             "  const pl_word base = w.v[1] > 0 ? (pl_word)image : 0;\n", "  pl_word v[",
-             std::max<std::size_t>(1, word), "];\n", words, copy_text(true),
-             "  __syncthreads();\n  for (pl_word run = 0; run < w.v[0]; ++run) {\n", bodies,
-             "  }\n", copy_text(false), "}\n");
+  std::size_t word = 0;
+  const std::string words = words_text(steps, word);
+  const std::string kind = str("pl_words<", kFirst + word, ">");
+  return str(functions_text(texts), "template <bool NEAR>\n__device__ __forceinline__ void ",
+             "plait_runs(const ", kind, "& w) {\n", "  char* const image = (char*)pl_dynamic + ",
+             own_bytes(steps), ";\n", "  const int warp = threadIdx.x / 32;\n  pl_word v[",
+             std::max<std::size_t>(1, word), "];\n", words, copy_text(true, threads),
+             "  __syncthreads();\n  for (pl_word run = 0; run < w.v[0]; ++run) {\n", bodies.text(),
+             "    __syncthreads();\n  }\n", copy_text(false, threads), "}\n",
+             "extern \"C\" __global__ void __launch_bounds__(", threads, ") plait_whole(const ",
+             kind, " w) {\n  if (w.v[1] > 0) {\n    plait_runs<true>(w);\n  } else {\n",
+             "    plait_runs<false>(w);\n  }\n}\n");
 }
 
 Launch whole_launch(const std::vector<std::vector<Call>>& steps, const std::vector<Launch>& calls,
                     const Memory& memory, int most_block_bytes) {
   Launch out;
-  out.threads = codegen::cuda::kThreads;
+  out.threads = threads_of(steps);
   out.block_bytes = own_bytes(steps);
   std::vector<Range> ranges = ranges_of(memory);
   const std::int64_t image =
@@ -132,11 +279,16 @@ Launch whole_launch(const std::vector<std::vector<Call>>& steps, const std::vect
   if (!ranges.empty()) out.block_bytes += static_cast<int>(image);
   out.words.assign(kFirst, 0);
   out.words[0] = 1;
-  out.words[1] = ranges.size();
+  out.words[1] = ranges.empty() ? 0 : static_cast<Word>(image);
+  set_meetings(steps, memory, out.words);
+  for (std::size_t r = ranges.size(); r < kRanges; ++r) {
+    out.words[kFirstRange + 3 * r + 1] = std::numeric_limits<std::int32_t>::max();
+  }
   for (std::size_t r = 0; r < ranges.size(); ++r) {
-    out.words[2 + 3 * r] = reinterpret_cast<Word>(ranges[r].begin);
-    out.words[3 + 3 * r] = static_cast<Word>(ranges[r].place);
-    out.words[4 + 3 * r] = static_cast<Word>(ranges[r].end - ranges[r].begin);
+    Word* const words = &out.words[kFirstRange + 3 * r];
+    words[0] = reinterpret_cast<Word>(ranges[r].begin);
+    words[1] = static_cast<Word>(ranges[r].place);
+    words[2] = static_cast<Word>(ranges[r].end - ranges[r].begin);
   }
   std::size_t next = 0;
   for (const std::vector<Call>& step : steps) {

@@ -1,5 +1,7 @@
 // Bodies of kernels with column reductions: sums of a part of the rows, and their second stage.
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/error.h"
 #include "codegen/cuda/writer.h"
@@ -122,11 +124,51 @@ void Writer::gather_row_column(Lines& out, Body& body, int i) {
   out.close();
 }
 
+/// The rows of a warp onto each other, all columns at once.
+void Writer::gather_in_warp(Lines& out, Body& body, int i) {
+  const Let& l = k_.lets[at(i)];
+  const bool inner = is_inner_column(l);
+  const std::string sum = inner ? str("c", i, "[c_][l_]") : str("r", i);
+  const auto every = [&](const std::function<void()>& inside) {
+    for (const auto& [index, count] : {std::pair("c_", s_.steps), std::pair("l_", s_.lanes)}) {
+      if (!inner) break;
+      out.add("#pragma unroll");
+      out.open(str("for (int ", index, " = 0; ", index, " < ", count, "; ++", index, ")"));
+    }
+    inside();
+    for (int braces = inner ? 2 : 0; braces > 0; --braces) out.close();
+  };
+  const int busy = busy_rows(k_, s_);
+  if (busy > 1) {
+    out.add("#pragma unroll");
+    out.open(str("for (int d_ = ", busy / 2 * s_.along, "; d_ >= ", s_.along, "; d_ /= 2)"));
+    const std::string other = str("__shfl_xor_sync(0xffffffffu, ", sum, ", d_)");
+    every([&] { out.add(str(sum, " = ", combined_text(l.reduce, l.compute, sum, other), ";")); });
+    out.close();
+  }
+  const std::string first = s_.whole_rows ? "" : " && tile_ == 0";
+  out.open(inner ? "if (ty_ == 0)" : str("if (tid_ == 0", first, ")"));
+  every([&] {
+    if (inner) {
+      const std::string vector = s_.whole_rows ? "c_" : "tile_";
+      out.add(str("const ", type_, " j_ = (", vector, " * ", s_.along, " + tx_) * ", s_.lanes,
+                  " + l_;"));
+      out.open(str("if (j_ < ", text_of(inner_count(k_)), ")"));
+    }
+    out.add(str("const ", register_type(l.compute), " sum_ = ", sum, ";"));
+    result(out, body, i, inner ? "j_" : "");
+    if (inner) out.close();
+  });
+  out.close();
+}
+
 void Writer::gather(Lines& out, Body& body) {
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& l = k_.lets[i];
     if (!l.column) continue;
-    if (l.level != Level::kInner) {
+    if (s_.threads == 32) {
+      gather_in_warp(out, body, static_cast<int>(i));
+    } else if (l.level != Level::kInner) {
       gather_row_column(out, body, static_cast<int>(i));
     } else if (s_.accumulators > 0) {
       gather_column(out, body, static_cast<int>(i));

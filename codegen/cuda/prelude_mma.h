@@ -87,6 +87,10 @@ __device__ __forceinline__ uint32_t pl_to_tf32(uint32_t x) {
   return (x & 0x7f800000u) == 0x7f800000u ? x : (x + 0x1000u) & 0xffffe000u;
 }
 
+__device__ __forceinline__ void pl_ahead(const void* from, int bytes) {
+  (void)((const volatile char*)from)[0];
+  (void)((const volatile char*)from)[bytes - 1];
+}
 __device__ __forceinline__ void pl_copies_seen() {}
 __device__ __forceinline__ void pl_products_begin() {}
 __device__ __forceinline__ void pl_products_commit() {}
@@ -170,6 +174,14 @@ __device__ __forceinline__ uint32_t pl_to_tf32(uint32_t x) {
   uint32_t y;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(__uint_as_float(x)));
   return y;
+}
+
+/// Asks for up to 128 bytes from here on to be brought into the cache.
+__device__ __forceinline__ void pl_ahead(const void* from, int bytes) {
+#pragma unroll
+  for (int i = 0; i < 128; i += 64) {
+    if (i < bytes) asm volatile("prefetch.global.L2 [%0];" ::"l"((const char*)from + i));
+  }
 }
 
 /// What this thread copied is seen by the products, once all threads have met.

@@ -25,6 +25,18 @@ struct pl_target {
       P::put(w, batch, m, n, values[0], bad);
     }
   }
+  /// The same in U rows, every DOWN-th one.
+  template <int V, int U, int DOWN>
+  __device__ __forceinline__ void put_rows(int i, int j, const typename P::S (*values)[V]) {
+    if constexpr (P::PUTS_PIECES) {
+      if (column + j < columns) {
+        P::put_pieces(w, batch, row + i, column + j, rows, DOWN, values, bad);
+      }
+    } else {
+#pragma unroll
+      for (int u = 0; u < U; ++u) put<V>(i + u * DOWN, j, values[u]);
+    }
+  }
 };
 
 template <class P>
@@ -68,10 +80,9 @@ struct pl_mma_core {
   typedef typename P::S S;
   static constexpr int MI = WM / 16, NI = WN / 8, SIZE = sizeof(typename P::A::T);
   static constexpr bool PACKED = sizeof(S) == 2;  // sums are rounded before they are laid out
-  static constexpr int STRIP = WN < P::STRIP ? WN : P::STRIP;  // columns laid out at once
-  static constexpr int LINE = STRIP + 8;
+  static constexpr int LINE = WN + 8;             // of sums laid out
   static constexpr int WARPS = P::WARPS_M * P::WARPS_N, GROUP = WARPS * 32;
-  static constexpr int STORE_BYTES = WARPS * 16 * LINE * (int)sizeof(S), LAG = 0;
+  static constexpr int STORE_BYTES = WARPS * WM * LINE * (int)sizeof(S), LAG = 0;
   static constexpr bool ASYNC = false;
   static_assert(WM % 16 == 0 && WN % 16 == 0, "warps");
   float sum[MI][NI][4];
@@ -104,24 +115,28 @@ struct pl_mma_core {
     }
   }
 
-  /// By way of shared memory, so that a warp's lanes have neighbouring columns.
+  /// By way of shared memory, so that a warp's lanes have neighbouring columns and the sums'
+  /// registers are free for what comes of them.
   __device__ __forceinline__ void finish(pl_target<P>& to, unsigned char* spare) {
     constexpr int V = P::SPLITS > 1 ? P::PARTS : P::PUT;  // neighbours stored at once
-    const int lane = threadIdx.x % 32;
-    S* strip = (S*)spare + warp() * (16 * LINE);
+    constexpr int ACROSS = WN / V < 32 ? WN / V : 32, DOWN = 32 / ACROSS;  // lanes in a row, rows
+    constexpr int U = P::PIECES;
+    static_assert(WM % (DOWN * U) == 0 && WN % (ACROSS * V) == 0, "pieces");
+    const int lane = threadIdx.x % 32, i = lane / ACROSS, j = lane % ACROSS * V;
+    S* const sums = (S*)spare + warp() * (WM * LINE);
 #pragma unroll
-    for (int i = 0; i < MI; ++i) {
+    for (int k = 0; k < MI; ++k) {
+      lay_out(sums + (k * 16 + lane / 4) * LINE + lane % 4 * 2, sum[k]);
+    }
+    __syncwarp();
+#pragma unroll 1
+    for (int r = i; r < WM; r += DOWN * U) {
+#pragma unroll 1
+      for (int c = j; c < WN; c += ACROSS * V) {
+        alignas(16) S values[U][V];
 #pragma unroll
-      for (int c = 0; c < WN / STRIP; ++c) {
-        __syncwarp();
-        lay_out(strip + lane / 4 * LINE + lane % 4 * 2, &sum[i][c * (STRIP / 8)]);
-        __syncwarp();
-#pragma unroll 4
-        for (int e = lane * V; e < 16 * STRIP; e += 32 * V) {
-          alignas(16) S values[V];
-          pl_move<V>(values, strip + e / STRIP * LINE + e % STRIP);
-          to.template put<V>(row() + i * 16 + e / STRIP, column() + c * STRIP + e % STRIP, values);
-        }
+        for (int u = 0; u < U; ++u) pl_move<V>(values[u], sums + (r + u * DOWN) * LINE + c);
+        to.template put_rows<V, U, DOWN>(row() + r, column() + c, values);
       }
     }
   }
@@ -129,7 +144,7 @@ struct pl_mma_core {
   static __device__ __forceinline__ void lay_out(S* at, float (*sums)[4]) {
     bool odd = false;
 #pragma unroll
-    for (int j = 0; j < STRIP / 8 * 2; ++j) {
+    for (int j = 0; j < NI * 2; ++j) {
       const float low = sums[j / 2][j % 2 * 2], high = sums[j / 2][j % 2 * 2 + 1];
       S* const to = at + j / 2 * 8 + j % 2 * 8 * LINE;
       if constexpr (PACKED) {
@@ -143,7 +158,7 @@ struct pl_mma_core {
     if constexpr (PACKED) {
       if (!odd) return;
 #pragma unroll
-      for (int j = 0; j < STRIP / 8 * 4; ++j) {
+      for (int j = 0; j < NI * 4; ++j) {
         at[j / 4 * 8 + j % 4 / 2 * 8 * LINE + j % 2] = P::packed(sums[j / 4][j % 4]);
       }
     }
@@ -187,8 +202,8 @@ struct pl_wgmma_core : pl_mma_core<P, TA, TB> {
     pl_products_begin();
 #pragma unroll
     for (int k = 0; k < P::RB / SIZE; k += 32 / SIZE) {
-      const int at_a = P::A::ALONG_K ? row * P::RB + k * SIZE : row / 64 * TA::PANEL + k * 128;
-      const int at_b = P::B::ALONG_K ? k * SIZE : k * 128;
+      const int at_a = TA::K_LINES ? row * P::RB + k * SIZE : row / 64 * TA::PANEL + k * 128;
+      const int at_b = TB::K_LINES ? k * SIZE : k * 128;
       P::wgmma(&this->sum[0][0][0], pl_matrix(a + at_a, TA::PANEL), pl_matrix(b + at_b, TB::PANEL));
     }
     pl_products_commit();
@@ -264,7 +279,7 @@ struct pl_product {
     Core core;
     core.start();
     // Every slice has as many tiles; those behind the end of k are zeros.
-    loop(w, shared + slice * PIPE, a, b, core, (at.steps + SLICES - 1) / SLICES, 1 + slice);
+    loop(w, shared + slice * PIPE, at, a, b, core, (at.steps + SLICES - 1) / SLICES, slice);
     __syncthreads();
     if constexpr (SLICES > 1) {
       gather(core, (float*)shared, slice, thread);
@@ -296,17 +311,20 @@ struct pl_product {
   }
 
   /// Tile i + AHEAD comes while tile i is summed; with a lag, the one before it still is.
-  static __device__ __forceinline__ void loop(const pl_word* w, unsigned char* shared, A& a, B& b,
-                                              Core& core, I steps, int id) {
+  static __device__ __forceinline__ void loop(const pl_word* w, unsigned char* shared,
+                                              const pl_place<P>& at, A& a, B& b, Core& core,
+                                              I steps, int slice) {
     constexpr int AHEAD = P::STAGES - 1 - Core::LAG;
-    static_assert(AHEAD > 0, "stages");
+    constexpr bool LATE = A::LATE || B::LATE;  // registers are placed in the next step
+    static_assert(AHEAD > LATE, "stages");
 #pragma unroll
     for (int s = 0; s < AHEAD; ++s) {
       if (s < steps) fetch(w, shared + s * STAGE, a, b);
-      if (s < steps) place(shared + s * STAGE, a, b);
+      if (s < steps && s < AHEAD - LATE) place(shared + s * STAGE, a, b);
       pl_copy_commit();
     }
     int now = 0, next = AHEAD;
+    const I asks = steps > P::AHEAD_STEPS ? steps - P::AHEAD_STEPS : 0;
 #pragma unroll 1
     for (I i = 0; i < steps; ++i) {
       unsigned char* const tile = shared + now * STAGE;
@@ -315,21 +333,39 @@ struct pl_product {
       pl_copy_wait<AHEAD - 1>();
       if constexpr (Core::ASYNC) core.seen();
       if constexpr (SLICES > 1) {
-        pl_meet<GROUP>(id);
+        pl_meet<GROUP>(1 + slice);
       } else {
         __syncthreads();
       }
       if constexpr (Core::ASYNC) core.step(tile, tile + A::Tile::BYTES);
+      if constexpr (LATE) {
+        if (i + AHEAD - 1 < steps) {
+          place(shared + (next == 0 ? P::STAGES - 1 : next - 1) * STAGE, a, b);
+        }
+      }
       if (more) fetch(w, to, a, b);
       pl_copy_commit();
+      if constexpr (P::AHEAD_ROWS > 0) {
+        if (i == asks && slice == 0) ask(w, at);
+      }
       if constexpr (Core::ASYNC) core.settle();
       if constexpr (!Core::ASYNC) core.step(tile, tile + A::Tile::BYTES);
-      if (more) place(to, a, b);
+      if (more && !LATE) place(to, a, b);
       now = now + 1 == P::STAGES ? 0 : now + 1;
       next = next + 1 == P::STAGES ? 0 : next + 1;
     }
     pl_copy_wait<0>();
     if constexpr (Core::ASYNC) core.drain();
+  }
+  /// For what the first rows of every warp will load, so that it is near by then.
+  static __device__ __forceinline__ void ask(const pl_word* w, const pl_place<P>& at) {
+    constexpr int COUNT = 32, ACROSS = P::BN / COUNT;
+#pragma unroll 1
+    for (int i = threadIdx.x % GROUP; i < P::BM * ACROSS; i += GROUP) {
+      const I r = i / ACROSS, n = at.n + i % ACROSS * COUNT, left = P::columns(w) - n;
+      if (r % Core::WM >= P::AHEAD_ROWS || at.m + r >= P::rows(w) || left <= 0) continue;
+      P::ahead(w, at.batch, at.m + r, n, left < COUNT ? (int)left : COUNT);
+    }
   }
   static __device__ __forceinline__ void fetch(const pl_word* w, unsigned char* to, A& a, B& b) {
     a.fetch(w, to);

@@ -96,58 +96,133 @@ struct pl_element {
   typedef typename P::I I;
   int64_t batch;
   I m, n;
-  __device__ __forceinline__ pl_element(const pl_word* w, int64_t number) {
-    const int64_t row = number / P::columns(w);
-    n = (I)(number - row * P::columns(w));
-    batch = row / P::rows(w);
-    m = (I)(row - batch * P::rows(w));
+  template <class N>
+  __device__ __forceinline__ pl_element(const pl_word* w, N number) {
+    const N columns = (N)P::columns(w), rows = (N)P::rows(w), row = number / columns;
+    n = (I)(number - row * columns);
+    batch = row / rows;
+    m = (I)(row - (N)batch * rows);
   }
 };
+
+/// E elements of an operand that follow each other along k.
+template <class O, int E, class K>
+__device__ __forceinline__ void pl_along_k(typename O::T* to, const typename O::T* from,
+                                           const pl_word* w, K k) {
+  if constexpr (O::ALONG_K && O::V >= E) {
+    pl_move<E>(to, from + O::offset(w, k));
+  } else {
+#pragma unroll
+    for (int e = 0; e < E; ++e) {
+      to[e] = from[O::offset(w, k)];
+      k.template move<1>(w);
+    }
+  }
+}
+
+/// The sum of an element that LANES threads would make, in their order, by the R threads of it that
+/// there are; all of them have it then. `lane`: of the R.
+template <class P, int LANES, int R>
+__device__ __forceinline__ typename P::ACC pl_product_sum(const pl_word* w, const pl_element<P>& e,
+                                                          int lane) {
+  typedef typename P::I I;
+  typedef typename P::A A;
+  typedef typename P::B B;
+  constexpr int COUNT = LANES / R;
+  int h[2], c[2], h0, w0;
+  I at[2];
+  A::row(w, e.m, at[0], h[0], c[0]);
+  const typename A::T* a = A::base(w) + A::origin(w, e.batch, h0, w0) + at[0];
+  h[0] += h0;
+  c[0] += w0;
+  B::row(w, e.n, at[1], h[1], c[1]);
+  const typename B::T* b = B::base(w) + B::origin(w, e.batch, h0, w0) + at[1];
+  h[1] += h0;
+  c[1] += w0;
+  typename P::ACC sums[COUNT];
+#pragma unroll
+  for (int q = 0; q < COUNT; ++q) sums[q] = 0;
+  typename P::K k;
+  k.start(w, (I)lane);
+  constexpr int E = A::ALONG_K ? A::V : B::ALONG_K ? B::V : 1;  // elements at once
+  if (R == 1 && E > 1 && E % LANES == 0 && !A::GUARDED && !B::GUARDED && P::depth(w) % E == 0) {
+#pragma unroll 2
+    for (I i = 0; i < P::depth(w); i += E) {
+      alignas(16) typename A::T x[E];
+      alignas(16) typename B::T y[E];
+      pl_along_k<A, E>(x, a, w, k);
+      pl_along_k<B, E>(y, b, w, k);
+#pragma unroll
+      for (int q = 0; q < E; ++q) {
+        sums[q % COUNT] = pl_fma(P::value(x[q]), P::value(y[q]), sums[q % COUNT]);
+      }
+      k.template move<E>(w);
+    }
+  } else {
+    const bool even = P::depth(w) % LANES == 0;
+#pragma unroll 4
+    for (I i = 0; i < P::depth(w); i += LANES) {
+#pragma unroll
+      for (int q = 0; q < COUNT; ++q) {
+        bool take = even || i + q * R + lane < P::depth(w);
+        if constexpr (A::GUARDED) {
+          take = take && (uint32_t)(h[0] + A::h(w, k)) < (uint32_t)A::height(w) &&
+                 (uint32_t)(c[0] + A::w(w, k)) < (uint32_t)A::width(w);
+        }
+        if constexpr (B::GUARDED) {
+          take = take && (uint32_t)(h[1] + B::h(w, k)) < (uint32_t)B::height(w) &&
+                 (uint32_t)(c[1] + B::w(w, k)) < (uint32_t)B::width(w);
+        }
+        if (take) {
+          sums[q] = pl_fma(P::value(a[A::offset(w, k)]), P::value(b[B::offset(w, k)]), sums[q]);
+        }
+        k.template move<R>(w);
+      }
+    }
+  }
+#pragma unroll
+  for (int d = COUNT / 2; d > 0; d /= 2) {
+#pragma unroll
+    for (int q = 0; q < d; ++q) sums[q] = pl_plus(sums[q], sums[q + d]);
+  }
+#pragma unroll
+  for (int d = R / 2; d > 0; d /= 2) {
+    sums[0] = pl_plus(sums[0], __shfl_xor_sync(0xffffffffu, sums[0], d));
+  }
+  return sums[0];
+}
 
 /// LANES threads for each element; 256 threads.
 template <class P, int LANES>
 __device__ __forceinline__ void pl_product_simple(const pl_word* w, int64_t block) {
-  typedef typename P::I I;
-  typedef typename P::ACC ACC;
   const int64_t all = P::batches(w) * P::rows(w) * P::columns(w);
   const int64_t number = block * (256 / LANES) + threadIdx.x / LANES;
   const bool live = number < all;
   const pl_element<P> e(w, live ? number : 0);
-  int h[2], c[2], h0, w0;
-  I at[2];
-  P::A::row(w, e.m, at[0], h[0], c[0]);
-  const typename P::A::T* a = P::A::base(w) + P::A::origin(w, e.batch, h0, w0) + at[0];
-  h[0] += h0;
-  c[0] += w0;
-  P::B::row(w, e.n, at[1], h[1], c[1]);
-  const typename P::B::T* b = P::B::base(w) + P::B::origin(w, e.batch, h0, w0) + at[1];
-  h[1] += h0;
-  c[1] += w0;
-  ACC sum = 0;
-  typename P::K k;
-  k.start(w, (I)(threadIdx.x % LANES));
-#pragma unroll 4
-  for (I i = threadIdx.x % LANES; i < P::depth(w); i += LANES) {
-    bool take = live;
-    if constexpr (P::A::GUARDED) {
-      take = take && (uint32_t)(h[0] + P::A::h(w, k)) < (uint32_t)P::A::height(w) &&
-             (uint32_t)(c[0] + P::A::w(w, k)) < (uint32_t)P::A::width(w);
-    }
-    if constexpr (P::B::GUARDED) {
-      take = take && (uint32_t)(h[1] + P::B::h(w, k)) < (uint32_t)P::B::height(w) &&
-             (uint32_t)(c[1] + P::B::w(w, k)) < (uint32_t)P::B::width(w);
-    }
-    if (take) {
-      sum = pl_fma(P::value(a[P::A::offset(w, k)]), P::value(b[P::B::offset(w, k)]), sum);
-    }
-    k.template move<LANES>(w);
-  }
-#pragma unroll
-  for (int d = LANES / 2; d > 0; d /= 2) {
-    sum = pl_plus(sum, __shfl_xor_sync(0xffffffffu, sum, d));
-  }
+  const typename P::ACC sum = pl_product_sum<P, LANES, LANES>(w, e, threadIdx.x % LANES);
   int bad = 0;
   if (live && threadIdx.x % LANES == 0) P::put(w, e.batch, e.m, e.n, sum, bad);
+  pl_report<P>(w, bad);
+}
+
+/// The same elements, all of them, by `threads` threads: as many for each as there are, R or more.
+template <class P, int LANES, int R = 1>
+__device__ __forceinline__ void pl_product_whole(const pl_word* w, int thread, int threads) {
+  const uint32_t all = (uint32_t)(P::batches(w) * P::rows(w) * P::columns(w));
+  if constexpr (R < LANES) {
+    if (all * (2 * R) <= (uint32_t)threads) {
+      return pl_product_whole<P, LANES, 2 * R>(w, thread, threads);
+    }
+  }
+  int bad = 0;
+  for (uint32_t first = 0; first < all; first += threads / R) {
+    if (first + (uint32_t)(thread / 32 * 32) / R >= all) break;  // the warp
+    const uint32_t number = first + (uint32_t)thread / R;
+    const bool live = number < all;
+    const pl_element<P> e(w, live ? number : 0u);
+    const typename P::ACC sum = pl_product_sum<P, LANES, R>(w, e, thread % R);
+    if (live && thread % R == 0) P::put(w, e.batch, e.m, e.n, sum, bad);
+  }
   pl_report<P>(w, bad);
 }
 

@@ -17,6 +17,7 @@ struct pl_tile {
   static constexpr int K = RB / SIZE, BYTES = ROWS * RB;
   static constexpr int LINE = ALONG_K ? RB : (ROWS * SIZE < 128 ? ROWS * SIZE : 128);
   static constexpr int PANEL = ALONG_K ? BYTES : K * LINE;  // bytes
+  static constexpr bool K_LINES = ALONG_K;
 
   static __device__ __forceinline__ int at(int row, int k) {
     if constexpr (ALONG_K) return row * RB + pl_swizzle<RB>(row, k * SIZE);
@@ -27,9 +28,18 @@ struct pl_tile {
   }
 };
 
+/// Whether words that lie along rows are turned on their way: the tensor cores that read shared
+/// memory themselves want them along k.
+template <class P, class X>
+struct pl_turns {
+  static constexpr bool value =
+      sizeof(typename X::T) == 4 && !X::ALONG_K && P::template CORE<P, int, int>::ASYNC;
+};
+
 /// Brings tiles of X, every EACH-th one along k, by THREADS threads. Accesses of X::V elements;
 /// those of less than 4 bytes go through registers. More than 8 rows of a thread stand in a table.
-template <class P, class X, int ROWS, int RB, int THREADS, int EACH = 1>
+template <class P, class X, int ROWS, int RB, int THREADS, int EACH = 1,
+          bool TURNED = pl_turns<P, X>::value>
 struct pl_loader {
   typedef typename P::I I;
   typedef typename P::K K;
@@ -39,11 +49,14 @@ struct pl_loader {
   static constexpr int SIDE = (X::ALONG_K ? Tile::K : ROWS) / V;  // accesses of a line
   static constexpr int PASSES = ROWS * Tile::K / V / THREADS;
   static constexpr int STEP = THREADS / SIDE;  // lines between two passes, along k
-  static constexpr bool ASYNC = BYTES >= 4;
+  static constexpr bool ASYNC = BYTES >= 4, LATE = false;
   static constexpr bool LINEAR = X::ALONG_K && X::LINEAR;             // rows are equally far apart
+  static constexpr bool LINES = !X::ALONG_K && X::LINEAR_K;           // and so are lines
   static constexpr bool TABLE = X::ALONG_K && !LINEAR && PASSES > 8;  // in shared memory
   static constexpr int KEPT = !X::ALONG_K || LINEAR || TABLE ? 1 : PASSES;
   static constexpr int TABLE_BYTES = TABLE ? ROWS * (X::GUARDED ? 16 : 8) : 0;
+  /// Bytes of the tile from one pass to the next; 0: not always the same.
+  static constexpr int EVEN = (LINEAR || LINES) && STEP % 8 == 0 ? STEP * Tile::LINE : 0;
   static_assert(THREADS % SIDE == 0 && PASSES > 0 && ROWS * Tile::K % (V * THREADS) == 0, "tile");
 
   const T* base;
@@ -65,7 +78,7 @@ struct pl_loader {
     left = rows - first - line;
     if constexpr (!X::ALONG_K) {
       row_at(p, first + side, rows - V, h0, w0, 0);
-      k.start(p, from + line * PASSES);
+      k.start(p, from + line * (LINES ? 1 : PASSES));
       return;
     }
     k.start(p, from + side);
@@ -104,17 +117,24 @@ struct pl_loader {
     }
   }
 
+  /// Of a thread's i-th access in the tile.
+  __device__ __forceinline__ int place_of(int i) const {
+    if constexpr (X::ALONG_K) return Tile::at(line + i * STEP, side);
+    return Tile::at(side, LINES ? line + i * STEP : line * PASSES + i);
+  }
+
   template <bool WHOLE>
   __device__ __forceinline__ void one(const pl_word* p, unsigned char* to, int i, I row, int row_h,
                                       int row_w) {
-    bool take = k.inside(p) && is_inside(p, row_h, row_w);
+    bool take = true;
+    if constexpr (!LINES) take = k.inside(p) && is_inside(p, row_h, row_w);
+    if constexpr (LINES && !WHOLE) take = k.inside(p, i * STEP);
     if constexpr (LINEAR && !WHOLE) take = take && i * STEP < left;
     const T* from = base + (row + X::offset(p, k));
     if constexpr (LINEAR) from += (int64_t)(i * STEP) * X::step(p);
-    const int tile_row = X::ALONG_K ? line + i * STEP : side;
-    const int tile_k = X::ALONG_K ? side : line * PASSES + i;
+    if constexpr (LINES) from += (int64_t)(i * STEP) * X::step_k(p);
     if constexpr (ASYNC) {
-      pl_copy<BYTES>(to + Tile::at(tile_row, tile_k), from, take);
+      pl_copy<BYTES>(to + place_of(EVEN ? 0 : i) + i * EVEN, from, take);
     } else {
       held[i] = take ? *from : T(0);
     }
@@ -122,12 +142,14 @@ struct pl_loader {
 
   /// Begins to bring the next tile.
   __device__ __forceinline__ void fetch(const pl_word* p, unsigned char* to) {
-    if (LINEAR && left > (PASSES - 1) * STEP) {  // so for most tiles
+    bool whole = LINEAR && left > (PASSES - 1) * STEP;
+    if constexpr (LINES) whole = k.inside(p, (PASSES - 1) * STEP);
+    if (whole) {  // so for most tiles
       passes<true>(p, to);
     } else {
       passes<false>(p, to);
     }
-    k.template move<EACH * Tile::K - (X::ALONG_K ? 0 : PASSES)>(p);
+    k.template move<EACH * Tile::K - (X::ALONG_K || LINES ? 0 : PASSES)>(p);
   }
   template <bool WHOLE>
   __device__ __forceinline__ void passes(const pl_word* p, unsigned char* to) {
@@ -142,7 +164,7 @@ struct pl_loader {
         const int j = KEPT > 1 ? i : 0;
         one<WHOLE>(p, to, i, at[j], h[j], w[j]);
       }
-      if constexpr (!X::ALONG_K) k.template move<1>(p);
+      if constexpr (!X::ALONG_K && !LINES) k.template move<1>(p);
     }
   }
 
@@ -151,9 +173,85 @@ struct pl_loader {
     if constexpr (!ASYNC) {
 #pragma unroll
       for (int i = 0; i < PASSES; ++i) {
-        const int tile_row = X::ALONG_K ? line + i * STEP : side;
-        const int tile_k = X::ALONG_K ? side : line * PASSES + i;
-        *(T*)(to + Tile::at(tile_row, tile_k)) = held[i];
+        *(T*)(to + place_of(i)) = held[i];
+      }
+    }
+  }
+};
+
+/// The same for words that are turned: a thread has squares of 4 x 4 of them in registers, brought
+/// 4 rows at a time and placed 4 along k. Of a warp's lanes, eight have what lies next to each
+/// other in memory, and eight that store at once are in different banks. LATE: placed a step after
+/// it was asked for.
+template <class P, class X, int ROWS, int RB, int THREADS, int EACH>
+struct pl_loader<P, X, ROWS, RB, THREADS, EACH, true> {
+  typedef typename P::I I;
+  typedef typename P::K K;
+  typedef typename X::T T;
+  typedef pl_tile<4, ROWS, RB, true> Tile;
+  static constexpr int PASSES = ROWS * Tile::K / 16 / THREADS, TABLE_BYTES = 0;
+  static constexpr bool LATE = true;
+  static_assert(X::V == 4 && RB == 128 && THREADS % 64 == 0, "squares");
+  static_assert(PASSES > 0 && ROWS * Tile::K % (16 * THREADS) == 0, "tile");
+
+  const T* base;
+  int row, along;  // of the first square; the next is THREADS / 16 rows on
+  K k;
+  I at[PASSES];
+  int h[PASSES], w[PASSES];
+  alignas(16) T held[PASSES][4][4];  // [.][k][row]
+
+  __device__ __forceinline__ void start(const pl_word* p, int thread, int, int64_t batch, I first,
+                                        I rows, I from, unsigned char*) {
+    int h0, w0;
+    base = X::base(p) + X::origin(p, batch, h0, w0);
+    const int lane = thread % 32, warp = thread / 32;
+    row = ((lane & 1) | lane >> 3 << 1 | warp >> 1 << 3) * 4;
+    along = ((lane >> 1 & 3) | (warp & 1) << 2) * 4;
+    k.start(p, from + along);
+#pragma unroll
+    for (int i = 0; i < PASSES; ++i) {
+      const I mine = first + row + i * (THREADS / 2);
+      X::row(p, mine < rows - 4 ? mine : rows - 4, at[i], h[i], w[i]);
+      h[i] += h0;
+      w[i] += w0;
+    }
+  }
+
+  __device__ __forceinline__ bool is_inside(const pl_word* p, int i) const {
+    if constexpr (X::GUARDED) {
+      return (uint32_t)(h[i] + X::h(p, k)) < (uint32_t)X::height(p) &&
+             (uint32_t)(w[i] + X::w(p, k)) < (uint32_t)X::width(p);
+    } else {
+      return true;
+    }
+  }
+
+  __device__ __forceinline__ void fetch(const pl_word* p, unsigned char*) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+#pragma unroll
+      for (int i = 0; i < PASSES; ++i) {
+        if (k.inside(p) && is_inside(p, i)) {
+          pl_move<4>(held[i][j], base + (at[i] + X::offset(p, k)));
+        } else {
+          held[i][j][0] = held[i][j][1] = held[i][j][2] = held[i][j][3] = 0;
+        }
+      }
+      k.template move<1>(p);
+    }
+    k.template move<EACH * Tile::K - 4>(p);
+  }
+
+  __device__ __forceinline__ void place(unsigned char* to) {
+#pragma unroll
+    for (int i = 0; i < PASSES; ++i) {
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        alignas(16) T line[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) line[j] = held[i][j][r];
+        pl_move<4>((T*)(to + Tile::at(row + i * (THREADS / 2) + r, along)), line);
       }
     }
   }

@@ -62,7 +62,6 @@ void Writer::head(Lines& out) {
     // The compiler cannot tell when the address comes out of a table.
     out.add(str("__builtin_assume(__isGlobal(b", b, "));"));
   }
-  out.add("const int tid_ = threadIdx.x;");
   out.add(str("const ", type_, " block_ = (", type_, ")block;"));
 }
 
@@ -78,16 +77,17 @@ std::string Writer::function(const std::string& suffix, const std::string& body,
   const std::size_t words =
       k_.buffers.size() + printed_.scratch_sizes.size() + 1 + n_.values().size();
   const bool held = suffix.empty() && s_.per_processor > 0;
-  const std::string begin = str("extern \"C\" __global__ void __launch_bounds__(", kThreads,
+  const std::string begin = str("extern \"C\" __global__ void __launch_bounds__(", s_.threads,
                                 held ? str(", ", s_.per_processor) : "", ") ", name);
-  std::string text = str(
-      "__device__ __forceinline__ void ", name, "_body(const pl_word* w, int64_t block) {\n", body,
-      "}\n", begin, "(const pl_words<", words, "> w) {\n  ", name, "_body(w.v, blockIdx.x);\n}\n");
+  std::string text = str("__device__ __forceinline__ void ", name,
+                         "_body(const pl_word* w, int64_t block, int tid_) {\n", body, "}\n", begin,
+                         "(const pl_words<", words, "> w) {\n  ", name,
+                         "_body(w.v, blockIdx.x, threadIdx.x);\n}\n");
   if (many) {
     text +=
         str(begin, "_many(const pl_words<3> w) {\n", "  const int64_t which = pl_which(w.v);\n  ",
             name, "_body((const pl_word*)w.v[0] + which * ", words,
-            ", blockIdx.x - ((const int64_t*)w.v[1])[which]);\n}\n");
+            ", blockIdx.x - ((const int64_t*)w.v[1])[which], threadIdx.x);\n}\n");
   }
   return text;
 }
@@ -112,7 +112,10 @@ Printed Writer::run(const std::string& stem) {
       break;
   }
   printed_.parameters = n_.values();
+  printed_.threads = s_.threads;
   const std::string text = sizes_text() + out.text();
+  const bool meet = text.find("__syncthreads") != std::string::npos;
+  if (meet) printed_.block_bytes = std::max(printed_.block_bytes, 16);
   const std::string finish_text = last.text().empty() ? "" : sizes_text() + last.text();
   printed_.name = name_of_text(stem, text + finish_text);
   printed_.many = s_.flat || may_be_joined(k_, s_);
@@ -125,63 +128,6 @@ Printed print_kernel(const loop::Kernel& kernel, bool fixed) {
   check(!kernel.epilogue, "an epilogue is part of its product's kernel");
   const loop::Kernel k = prepared(kernel);
   return Writer(k, schedule_of(k), fixed).run(loop::schedule_name(kernel));
-}
-
-int element_lanes(const loop::Kernel& kernel) {
-  if (kernel.inner.size() != 1) return 1;
-  for (const int lanes : {8, 4, 2}) {
-    if (!is_multiple(kernel.inner.back().extent, lanes)) continue;
-    std::size_t widest = 0;
-    const auto see = [&](int buffer, const Dim& offset) {
-      if (!is_vector(kernel, offset, lanes)) return;
-      widest = std::max(widest, size_of(kernel.buffers[static_cast<std::size_t>(buffer)].dtype));
-    };
-    for (const loop::Let& let : kernel.lets) {
-      for (const loop::KernelOperand& o : let.operands) {
-        if (o.kind == loop::KernelOperand::kLoad) see(o.load.buffer, o.load.offset);
-      }
-    }
-    for (const loop::KernelStore& store : kernel.stores) see(store.buffer, store.offset);
-    if (widest > 0 && widest * static_cast<std::size_t>(lanes) <= 16) return lanes;
-  }
-  return 1;
-}
-
-ElementText print_element(const loop::Kernel& kernel, int first_buffer, int first_size, bool fixed,
-                          const ElementTile& tile) {
-  const loop::Kernel epilogue = without_idle_guards(kernel);
-  check(epilogue.epilogue && epilogue.inner.size() == 1, "an element is one of a tile");
-  Schedule s;
-  s.wide = is_wide(epilogue);
-  const std::string type = s.wide ? "int64_t" : "int";
-  Parameters n(fixed);
-  Lines out;
-  for (std::size_t b = 0; b < epilogue.buffers.size(); ++b) {
-    const std::string constant = epilogue.buffers[b].written ? "" : "const ";
-    const std::string held = constant + memory_type(epilogue.buffers[b].dtype);
-    out.add(str(held, "* const b", b, " = (", held, "*)w[",
-                b + static_cast<std::size_t>(first_buffer), "];"));
-  }
-  const auto middle = epilogue.rows.begin() + epilogue.batch_rows;
-  decode(out, {epilogue.rows.begin(), middle}, str("(", type, ")batch"), type, 0, n);
-  decode(out, {middle, epilogue.rows.end()}, str("(", type, ")m"), type, 0, n);
-  decode(out, epilogue.inner, str("(", type, ")n"), type, 1, n);
-  Body body(epilogue, s, tile.lanes, n, tile.value);
-  body.point(out, "batch == 0 && m == 0 && n == 0", "n == 0");
-  std::string sizes;
-  for (std::size_t i = 0; i < n.values().size(); ++i) {
-    sizes += str("  const ", type, " N", i, " = (", type, ")w[",
-                 i + static_cast<std::size_t>(first_size), "];\n");
-  }
-  ElementText element;
-  element.name = name_of_text("element", sizes + out.text());
-  element.text =
-      str("__device__ __forceinline__ void ", element.name,
-          "(const pl_word* w, int64_t batch, int64_t m, int64_t n, ",
-          tile.lanes > 1 ? "const " : "", tile.type, tile.lanes > 1 ? "* tile, " : " tile, ",
-          "int& bad_) {\n", sizes, out.text(), "}\n");
-  element.parameters = n.values();
-  return element;
 }
 
 }  // namespace plait::codegen::cuda

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "codegen/cuda/product_element.h"
 #include "codegen/cuda/product_shape.h"
 #include "codegen/scalar_c.h"
 
@@ -49,6 +50,7 @@ class ProductText {
     if (shape.splits > 1) put_ = std::min(put_, parts_);
     packed_ = tensor && shape.splits == 1 && put_ > 1 && is_half(form.dtype) &&
               (!epilogue || rounds_first(form.dtype, *epilogue));
+    if (tensor) choose_pieces();
   }
 
   Printed run() {
@@ -58,7 +60,9 @@ class ProductText {
     text += problem_text();
     std::string before;
     if (epilogue_) {
-      ElementTile tile{put_, strip_type(), put_ > 1 ? "tile[l_]" : "tile"};
+      const std::string piece = element_pieces_ > 0 ? "tile[c_]" : "tile";
+      const std::string lane = put_ > 1 ? "[l_]" : element_pieces_ > 0 ? "[0]" : "";
+      ElementTile tile{put_, element_pieces_, sum_type(), piece + lane};
       if (packed_) tile.value = loaded_text(f_.dtype, tile.value);
       const ElementText element = print_element(
           *epilogue_, 2, errors_ + 1 + static_cast<int>(parameters_.size()), fixed_, tile);
@@ -88,6 +92,23 @@ class ProductText {
     }
   }
 
+  /// How many rows' elements a thread has at once, and what is asked for while products go on: as
+  /// much as the cache holds besides the operands, as early as the memory needs.
+  void choose_pieces() {
+    constexpr int kMostPieces = 8, kAheadBytes = 160 * 1024, kStepBytes = 16 * 1024;
+    const int wm = s_.bm / s_.warps_m, wn = s_.bn / s_.warps_n;
+    const int down = 32 / std::min(32, wn / (s_.splits > 1 ? parts_ : put_));
+    pieces_ = std::min(kMostPieces, wm / down);
+    if (!epilogue_ || f_.swapped || s_.splits > 1) return;
+    element_pieces_ = element_pieces(*epilogue_, put_, pieces_);
+    if (element_pieces_ == 0) return;
+    pieces_ = element_pieces_;
+    const int row = element_bytes(*epilogue_).loaded * s_.bn * s_.warps_m;  // of every warp
+    if (row == 0) return;
+    ahead_rows_ = std::min(wm, kAheadBytes / held_blocks(f_, s_) / row);
+    ahead_steps_ = 3 + ahead_rows_ * row / kStepBytes;
+  }
+
   void set_sizes(Printed& p) const {
     const Dim batch = extent_of(f_.batch), rows = extent_of(f_.rows);
     const Dim columns = extent_of(f_.columns), elements = batch * rows * columns;
@@ -115,7 +136,7 @@ class ProductText {
   }
 
   /// Of a sum on its way to where it is stored.
-  std::string strip_type() const {
+  std::string sum_type() const {
     return packed_ ? memory_type(f_.dtype) : register_type(acc_type(f_.dtype));
   }
 
@@ -172,8 +193,8 @@ class ProductText {
       text += carry(true) + "    } else {\n" + carry(false) + "    }\n";
     }
     text +=
-        str("  }\n  __device__ __forceinline__ bool inside(const pl_word* w) const { return x0 < ",
-            size(f_.k[0].extent), "; }\n};\n");
+        str("  }\n  __device__ __forceinline__ bool inside(const pl_word* w, I more = 0) const {\n",
+            "    return x0 + more < ", size(f_.k[0].extent), ";\n  }\n};\n");
     return text;
   }
 
@@ -195,11 +216,13 @@ class ProductText {
 
   std::string operand_text(char name, const FormOperand& x, const std::vector<Axis>& rows) {
     const std::string memory = memory_type(f_.dtype);
+    const bool linear_k = f_.k.size() == 1 && !x.guarded;
     std::string text = str("struct @_", name, " {\n  typedef ", type(), " I;\n  typedef ", memory,
                            " T;\n  static constexpr int V = ", x.vector,
                            ";\n  static constexpr bool ALONG_K = ", x.along_k ? "true" : "false",
                            ", GUARDED = ", x.guarded ? "true" : "false",
-                           ", LINEAR = ", x.linear ? "true" : "false", ";\n");
+                           ", LINEAR = ", x.linear ? "true" : "false",
+                           ", LINEAR_K = ", linear_k ? "true" : "false", ";\n");
     text += str(kStatic, "const T* base(const pl_word* w) { return (const T*)w[", x.word, "]; }\n");
     text += str(kStatic, "int64_t origin(const pl_word* w, int64_t batch, int& h, int& v) {\n");
     text += digits(f_.batch, "batch", "int64_t");
@@ -212,6 +235,9 @@ class ProductText {
     if (x.linear) {
       text += str(kStatic, "I step(const pl_word* w) { return ",
                   rows.empty() ? "0" : size(rows[0].*x.step), "; }\n");
+    }
+    if (linear_k) {
+      text += str(kStatic, "I step_k(const pl_word* w) { return ", size(f_.k[0].*x.step), "; }\n");
     }
     text += str(kStatic, "I offset(const pl_word* w, const @_k& k) { return ",
                 sum(f_.k, x.step, "k.x"), "; }\n");
@@ -237,13 +263,14 @@ class ProductText {
     const std::string acc = register_type(acc_type(f_.dtype));
     std::string text = str("struct @_p {\n  typedef ", type(), " I;\n  typedef ", acc,
                            " ACC;\n  typedef @_k K;\n  typedef @_a A;\n  typedef @_b B;\n");
-    text += str("  typedef ", strip_type(), " S;\n  static constexpr int BM = ", s_.bm,
+    text += str("  typedef ", sum_type(), " S;\n  static constexpr bool PUTS_PIECES = ",
+                element_pieces_ > 0 ? "true" : "false", ";\n  static constexpr int BM = ", s_.bm,
                 ", BN = ", s_.bn, ", RB = ", s_.bk * static_cast<int>(size_of(f_.dtype)),
                 ", STAGES = ", s_.stages, ", WARPS_M = ", s_.warps_m, ", WARPS_N = ", s_.warps_n,
                 ", SLICES = ", s_.slices, ", SPLITS = ", s_.splits, ", PUT = ", put_,
-                ", PARTS = ", parts_, ", STRIP = ", kStrip * (packed_ ? 2 : 1),
-                ", BLOCK_BYTES = ", block_bytes(f_, s_), ", SCRATCH = ", scratch_,
-                ", ERRORS = ", errors_, ";\n");
+                ", PARTS = ", parts_, ", PIECES = ", pieces_, ", AHEAD_ROWS = ", ahead_rows_,
+                ", AHEAD_STEPS = ", ahead_steps_, ", BLOCK_BYTES = ", block_bytes(f_, s_),
+                ", SCRATCH = ", scratch_, ", ERRORS = ", errors_, ";\n");
     text += core_text();
     text += str(kStatic, "ACC value(", memory_type(f_.dtype), " x) { return (ACC)",
                 loaded_text(f_.dtype, "x"), "; }\n");
@@ -298,6 +325,13 @@ class ProductText {
   }
 
   std::string put_text() {
+    if (element_pieces_ > 0) {
+      return str(kStatic, "void put_pieces(const pl_word* w, int64_t batch, I m, I n, I rows, ",
+                 "int down, const S (*sums)[", put_, "], int& bad) {\n",
+                 "    @_element(w, batch, m, n, rows, down, sums, bad);\n  }\n", kStatic,
+                 "void ahead(const pl_word* w, int64_t batch, I m, I n, int count) {\n",
+                 "    @_element_ahead(w, batch, m, n, count);\n  }\n");
+    }
     if (epilogue_) {
       const char* many = put_ > 1 ? "put_many" : "put";
       return str(kStatic, "void ", many, "(const pl_word* w, int64_t batch, I m, I n, ",
@@ -356,25 +390,51 @@ class ProductText {
   bool fixed_;
   int scratch_ = 0, errors_ = 0;  // words
   int put_ = 1, parts_ = 1;       // neighbours stored at once, as results and as parts of sums
+  int pieces_ = 1;                // rows of a thread at once
+  int element_pieces_ = 0;        // the same, where the epilogue has them in one call
+  int ahead_rows_ = 0;            // of a warp's: what they load is asked for before
+  int ahead_steps_ = 0;           // tiles of k before the last
   bool packed_ = false;           // halves when they are stored
   std::vector<Dim> parameters_;
 };
 
+/// An epilogue's part of an element's time: its bytes, through one multiprocessor, and its
+/// statements. What a product alone stores is not counted.
+double element_us(DType product, const loop::Kernel& epilogue) {
+  constexpr double kByte = 2e-5, kStatement = 1.2e-5;  // of an H200
+  const ElementBytes bytes = element_bytes(epilogue);
+  const int more = bytes.loaded + bytes.stored - static_cast<int>(size_of(product));
+  return kByte * std::max(0, more) + kStatement * static_cast<double>(epilogue.lets.size());
+}
+
+Form form_with(const loop::Contraction& contraction, const loop::Kernel* epilogue) {
+  Form form = form_of(contraction, epilogue == nullptr);
+  if (epilogue) form.element_us = element_us(form.dtype, *epilogue);
+  if (form.swapped) form.element_us *= 4;  // its elements are stored one by one
+  return form;
+}
+
 }  // namespace
 
 std::vector<std::string> product_variants(const loop::Contraction& contraction,
-                                          const DimBindings& largest,
-                                          const ProductOptions& options) {
+                                          const DimBindings& largest, const ProductOptions& options,
+                                          const loop::Kernel* epilogue) {
   std::vector<std::string> texts;
-  for (const Shape& s : shapes_for(form_of(contraction, false), largest, options.tf32)) {
+  for (const Shape& s : shapes_for(form_with(contraction, epilogue), largest, options.tf32)) {
     texts.push_back(to_text(s));
   }
   return texts;
 }
 
+double product_us(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+                  const DimBindings& largest, const ProductOptions& options) {
+  const Form form = form_with(contraction, epilogue);
+  return cost(form, shapes_for(form, largest, options.tf32).front(), largest);
+}
+
 Printed print_product(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                       bool fixed, const ProductOptions& options) {
-  const Form form = form_of(contraction, epilogue == nullptr);
+  const Form form = form_with(contraction, epilogue);
   const Shape shape = shape_for(form, options.variant, options.tf32);
   return ProductText(form, shape, epilogue, fixed).run();
 }

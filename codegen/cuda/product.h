@@ -19,8 +19,12 @@ struct ProductOptions {
 /// Tile shapes that fit the problem, best guess first, as text: rows x columns x k of the tile,
 /// what multiplies (wg and mma: tensor cores, fma), stages, splits of k ("128x128x64.wg.s3.k2").
 std::vector<std::string> product_variants(const loop::Contraction& contraction,
-                                          const DimBindings& largest,
-                                          const ProductOptions& options);
+                                          const DimBindings& largest, const ProductOptions& options,
+                                          const loop::Kernel* epilogue = nullptr);
+
+/// Microseconds that the first of them takes, about.
+double product_us(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+                  const DimBindings& largest, const ProductOptions& options);
 
 /// A kernel with splits has a second, NAME_finish, of kThreads threads and finish_blocks blocks.
 Printed print_product(const loop::Contraction& contraction, const loop::Kernel* epilogue,

@@ -13,19 +13,24 @@ namespace {
 
 constexpr std::int64_t kFewOperations = 1 << 21;
 constexpr int kMostBlockBytes = 227 * 1024;
+// Splits that are tried: one of them fills the last wave of blocks. Most of them of any tile, and
+// of tiles that are few.
+constexpr int kSplits[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  11, 13,  14,
+                           16, 18, 22, 26, 29, 32, 36, 44, 52, 64, 128, 256};
+constexpr int kManySplits = 64, kMostSplits = 256;
 
 struct TileKind {
   Core core;
   int bm, bn, warps_m, warps_n;
 };
 constexpr TileKind kTiles[] = {
-    {Core::kWgmma, 128, 256, 8, 1}, {Core::kWgmma, 128, 128, 8, 1}, {Core::kWgmma, 64, 256, 4, 1},
-    {Core::kWgmma, 64, 128, 4, 1},  {Core::kWgmma, 128, 64, 8, 1},  {Core::kWgmma, 64, 64, 4, 1},
-    {Core::kWgmma, 64, 32, 4, 1},   {Core::kMma, 256, 128, 4, 2},   {Core::kMma, 128, 256, 2, 4},
-    {Core::kMma, 128, 128, 2, 4},   {Core::kMma, 128, 64, 4, 1},    {Core::kMma, 64, 128, 1, 4},
-    {Core::kMma, 64, 64, 2, 2},     {Core::kMma, 128, 32, 4, 1},    {Core::kMma, 64, 32, 2, 2},
-    {Core::kMma, 32, 64, 2, 2},     {Core::kMma, 32, 32, 2, 2},     {Core::kFma, 128, 128, 4, 2},
-    {Core::kFma, 64, 64, 4, 2},
+    {Core::kWgmma, 128, 256, 8, 1},  {Core::kWgmma, 128, 128, 8, 1}, {Core::kWgmma, 64, 256, 4, 1},
+    {Core::kWgmma, 64, 128, 4, 1},   {Core::kWgmma, 128, 64, 8, 1},  {Core::kWgmma, 64, 64, 4, 1},
+    {Core::kWgmma, 256, 128, 16, 1}, {Core::kWgmma, 256, 64, 16, 1}, {Core::kWgmma, 64, 32, 4, 1},
+    {Core::kMma, 256, 128, 4, 2},    {Core::kMma, 128, 256, 2, 4},   {Core::kMma, 128, 128, 2, 4},
+    {Core::kMma, 128, 64, 4, 1},     {Core::kMma, 64, 128, 1, 4},    {Core::kMma, 64, 64, 2, 2},
+    {Core::kMma, 128, 32, 4, 1},     {Core::kMma, 64, 32, 2, 2},     {Core::kMma, 32, 64, 2, 2},
+    {Core::kMma, 32, 32, 2, 2},      {Core::kFma, 128, 128, 4, 2},   {Core::kFma, 64, 64, 4, 2},
 };
 
 struct CoreName {
@@ -44,11 +49,23 @@ int row_bytes(const Form& f) {
   return std::min(f.a.vector, f.b.vector) * size < 4 ? 64 : 128;
 }
 
+/// Words that lie along rows are turned through registers, 4 x 4 at a time.
+bool turns(const Form& f, const FormOperand& x, const Shape& s) {
+  return s.core == Core::kWgmma && f.dtype == DType::f32 && !x.along_k;
+}
+int turned_squares(const Form& f, const Shape& s) {
+  const int rows = (turns(f, f.a, s) ? s.bm : 0) + (turns(f, f.b, s) ? s.bn : 0);
+  return rows * s.bk / 16 / s.loading();
+}
+
 /// The tensor cores read shared memory themselves: long lines, words along k.
 Decision fits_wgmma(const Form& f, const Shape& s) {
   if (row_bytes(f) != 128) return Decision::forbid("its rows are not as long");
-  if (f.dtype == DType::f32 && !(f.a.along_k && f.b.along_k)) {
-    return Decision::forbid("its words do not lie along k");
+  for (const auto& [x, rows] : {std::pair{&f.a, s.bm}, {&f.b, s.bn}}) {
+    if (!turns(f, *x, s)) continue;
+    if (x->vector != 4 || rows * s.bk % (16 * s.loading()) != 0 || s.slices > 1 || s.stages < 4) {
+      return Decision::forbid("its words do not lie along k");
+    }
   }
   if (!f.b.along_k && s.bn % 64 != 0) return Decision::forbid("its panels are not as wide");
   return Decision::allow();
@@ -69,24 +86,20 @@ int stage_bytes(const Form& f, const Shape& s) {
   return (s.bm + s.bn) * s.bk * static_cast<int>(size_of(f.dtype));
 }
 
-/// Blocks that a multiprocessor holds at once: by shared memory, threads and registers.
-int held_blocks(const Form& f, const Shape& s) {
-  const int sums = s.bm * s.bn / (s.warps_m * s.warps_n * 32);
-  const int registers = sums + (s.core == Core::kWgmma ? 46 : 96);
-  const int blocks = std::min({228 * 1024 / (block_bytes(f, s) + 1024), 2048 / s.threads(),
-                               65536 / s.threads() / registers, 16});
-  return std::max(1, blocks);
-}
-
 // What the guess is made of: microseconds, of an H200.
 constexpr double kBegin = 1.4;     // a launch, the first tile's way
 constexpr double kLatency = 0.75;  // from asking for a tile to its being there
 constexpr double kBytes = 85e3;    // per microsecond into one multiprocessor
+constexpr double kImage = 62e3;    // the same where an image is gathered
 constexpr double kChain = 0.16;    // a step's waits and orders, of one group of warps
+constexpr double kTurned = 0.1;    // of a step's products, for an operand that is not along k
 constexpr double kGuards = 0.1;    // the same for the places of an image
 constexpr double kStore = 4e-5;    // an element of the tile
+constexpr double kShown = 0.5;     // of an epilogue, where another block's products go on
 constexpr double kGather = 1e-4;   // the same of another slice's sums
 constexpr double kSplit = 2.5;     // the second kernel
+constexpr double kMany = 0.08;     // the same for each split of more than kManySplits
+constexpr double kPick = 2e-4;     // an element that is brought by itself
 
 /// Microseconds of a step's products on one multiprocessor.
 double product_us(const Form& f, const Shape& s) {
@@ -98,34 +111,23 @@ double product_us(const Form& f, const Shape& s) {
     case Core::kMma:
       return products / (words ? 0.75e6 : 1.6e6);
     default:
-      return products / (words ? 1.4e6 : 3.0e6);
+      return products / (turned_squares(f, s) > 0 ? 1.15e6 : words ? 1.4e6 : 3.0e6);
   }
 }
 
-/// Blocks run in waves; in a wave each block's steps take as long as a tile needs to come, or as
-/// all groups of the multiprocessor need for theirs.
-double cost(const Form& f, const Shape& s, const DimBindings& largest) {
-  const auto number = [&](const std::vector<Axis>& axes) {
-    return static_cast<double>(std::max<std::int64_t>(1, evaluate(extent_of(axes), largest)));
-  };
-  const double tiles = number(f.batch) * std::ceil(number(f.rows) / s.bm) *
-                       std::ceil(number(f.columns) / s.bn) * s.splits;
-  const double held = std::min<double>(held_blocks(f, s), std::ceil(tiles / kMultiprocessors));
-  const double waves = std::ceil(tiles / (kMultiprocessors * held));
-  const double steps = std::ceil(std::ceil(number(f.k) / s.bk) / (s.splits * s.slices));
-  const int lag = s.core == Core::kWgmma && s.slices == 1 ? 1 : 0;
-  const double ahead = s.stages - 1 - lag, at_once = held * s.slices;
-  const double chain = kChain + (f.a.guarded || f.b.guarded ? kGuards : 0) + 0.15 / ahead;
-  const double bring = std::hypot(chain, at_once * stage_bytes(f, s) / kBytes);
-  const double step = std::max({kLatency / ahead, at_once * product_us(f, s), bring});
-  const double store = s.bm * s.bn * (held * kStore + (s.slices - 1) * kGather);
-  double total = kBegin + waves * (steps * step + store) + (waves - 1);
-  if (s.core == Core::kMma) total *= 1.05;
-  if (s.splits > 1) {  // partial sums are written and read
-    total +=
-        number(f.batch) * number(f.rows) * number(f.columns) * (s.splits + 1) * 1.2e-6 + kSplit;
-  }
-  return total;
+/// Microseconds of a step's elements that are brought one by one: each has its place found. One
+/// block alone takes twice as long for them.
+double pick_us(const Form& f, const Shape& s) {
+  return kPick * s.bk * ((f.a.vector == 1 ? s.bm : 0) + (f.b.vector == 1 ? s.bn : 0));
+}
+
+double number(const std::vector<Axis>& axes, const DimBindings& largest) {
+  return static_cast<double>(std::max<std::int64_t>(1, evaluate(extent_of(axes), largest)));
+}
+
+double tile_count(const Form& f, const Shape& s, const DimBindings& largest) {
+  return number(f.batch, largest) * std::ceil(number(f.rows, largest) / s.bm) *
+         std::ceil(number(f.columns, largest) / s.bn);
 }
 
 Shape simple_shape(const Form& f, const DimBindings& largest) {
@@ -189,8 +191,17 @@ int block_bytes(const Form& f, const Shape& s) {
   if (s.core == Core::kSimple) return 0;
   const int pipe = s.stages * stage_bytes(f, s);
   const int tables = table_bytes(f.a, s.bm, s) + table_bytes(f.b, s.bn, s);
-  const int strips = s.core == Core::kFma ? 0 : s.warps_m * s.warps_n * 16 * (kStrip + 8) * 4;
-  return std::max(s.slices * (pipe + tables), strips) + (s.core == Core::kWgmma ? 1024 : 0);
+  const int sums = s.core == Core::kFma ? 0 : s.bm * (s.bn + 8 * s.warps_n) * 4;
+  return std::max(s.slices * (pipe + tables), sums) + (s.core == Core::kWgmma ? 1024 : 0);
+}
+
+int held_blocks(const Form& f, const Shape& s) {
+  const int sums = s.bm * s.bn / (s.warps_m * s.warps_n * 32);
+  const int held = 16 * turned_squares(f, s);
+  const int registers = sums + held + (s.core == Core::kWgmma ? 46 : 96);
+  const int blocks = std::min({228 * 1024 / (block_bytes(f, s) + 1024), 2048 / s.threads(),
+                               65536 / s.threads() / registers, 16});
+  return std::max(1, blocks);
 }
 
 Decision fits(const Form& f, const Shape& s, bool tf32) {
@@ -216,15 +227,46 @@ Decision fits(const Form& f, const Shape& s, bool tf32) {
   return Decision::allow();
 }
 
-/// Stages worth trying: for one block on a multiprocessor, and for two.
-std::vector<int> stage_counts(const Form& f, Shape s) {
+/// Blocks run in waves; in a wave each block's steps take as long as a tile needs to come, or as
+/// all groups of the multiprocessor need for theirs.
+double cost(const Form& f, const Shape& s, const DimBindings& largest) {
+  const double tiles = tile_count(f, s, largest) * s.splits;
+  const double held = std::min<double>(held_blocks(f, s), std::ceil(tiles / kMultiprocessors));
+  const double waves = std::ceil(tiles / (kMultiprocessors * held));
+  const double steps = std::ceil(std::ceil(number(f.k, largest) / s.bk) / (s.splits * s.slices));
+  const int lag = s.core == Core::kWgmma && s.slices == 1 ? 1 : 0;
+  const double ahead = s.stages - 1 - lag, at_once = held * s.slices;
+  const bool image = f.a.guarded || f.b.guarded;
+  const double chain = kChain + (image ? kGuards : 0) + 0.15 / ahead;
+  const double bring = std::hypot(chain, at_once * stage_bytes(f, s) / (image ? kImage : kBytes));
+  const double turned = is_half(f.dtype) ? 1 + kTurned * (!f.a.along_k + !f.b.along_k) : 1;
+  const double work = at_once * turned * product_us(f, s) + std::max(2.0, at_once) * pick_us(f, s);
+  const double step = std::max({kLatency / ahead, work, bring});
+  const double shown = held > 1 && waves > 1 ? kShown : 1;
+  const double store =
+      s.bm * s.bn *
+      (held * (kStore + (s.splits > 1 ? 0 : shown * f.element_us)) + (s.slices - 1) * kGather);
+  double total = kBegin + waves * (steps * step + store) + (waves - 1);
+  if (s.core == Core::kMma) total *= 1.05;
+  if (s.splits > 1) {  // partial sums are written and read
+    const double elements =
+        number(f.batch, largest) * number(f.rows, largest) * number(f.columns, largest);
+    total += elements * ((s.splits + 1) * 1.2e-6 + f.element_us / kMultiprocessors) + kSplit;
+    total += kMany * std::max(0, s.splits - kManySplits);
+  }
+  return total;
+}
+
+/// Stages worth trying: for one block on a multiprocessor, and for two; no more than `steps` use.
+std::vector<int> stage_counts(const Form& f, const Shape& s, std::int64_t steps) {
   if (s.core == Core::kFma) return {2};
   if (row_bytes(f) < 128) return {s.bm + s.bn <= 128 ? 4 : 2};
-  const int least = s.core == Core::kWgmma && s.slices == 1 ? 3 : 2;
+  const int least = turned_squares(f, s) > 0 ? 4 : s.core == Core::kWgmma && s.slices == 1 ? 3 : 2;
+  const int used = static_cast<int>(std::clamp<std::int64_t>(steps, 1, 8));
   std::vector<int> counts;
   for (const int blocks : {2, 1}) {
     const int room = (kMostBlockBytes / blocks - 3072) / (stage_bytes(f, s) * s.slices);
-    const int count = std::min(room, 8);
+    const int count = std::min({room, 8, used + least - 1});
     if (count >= least && (counts.empty() || count > counts.back())) counts.push_back(count);
   }
   return counts;
@@ -236,9 +278,10 @@ void each_shape(const Form& f, std::int64_t steps, int bk, F see) {
   for (const TileKind& t : kTiles) {
     for (int slices = 1; slices <= 4; slices *= 2) {
       if (slices > 1 && (t.core != Core::kWgmma || t.warps_m > 4 || steps < 2 * slices)) continue;
-      for (int splits = 1; splits <= 64 && (splits == 1 || splits * 2 <= steps); splits *= 2) {
+      for (const int splits : kSplits) {
+        if (splits > 1 && splits * 2 > steps) break;
         Shape s{t.core, t.bm, t.bn, bk, t.warps_m, t.warps_n, 2, splits, slices, 1};
-        see(s, stage_counts(f, s));
+        see(s, stage_counts(f, s, (steps - 1) / (splits * slices) + 1));
       }
     }
   }
@@ -249,6 +292,8 @@ std::vector<Shape> shapes_for(const Form& f, const DimBindings& largest, bool tf
   const int bk = row_bytes(f) / static_cast<int>(size_of(f.dtype));
   const auto steps = (evaluate(extent_of(f.k), largest) + bk - 1) / bk;
   each_shape(f, steps, bk, [&](Shape s, const std::vector<int>& stages) {
+    const bool many = s.splits > kManySplits;
+    if (many && s.splits * tile_count(f, s, largest) > kMostSplits) return;
     std::pair<double, Shape> best{0, {}};  // of those that differ by their stages alone
     for (const int count : stages) {
       s.stages = count;

@@ -11,9 +11,6 @@ namespace plait::codegen::cuda {
 
 enum class Core { kSimple, kFma, kMma, kWgmma };
 
-/// Floats of a row that a warp lays out at once before it stores them; twice as many halves.
-inline constexpr int kStrip = 32;
-
 struct Shape {
   Core core = Core::kSimple;
   int bm = 0, bn = 0, bk = 0;  // of the tile, elements
@@ -37,6 +34,12 @@ inline constexpr int kMultiprocessors = 132;
 Decision fits(const Form& form, const Shape& shape, bool tf32);
 /// Dynamic shared memory of a block.
 int block_bytes(const Form& form, const Shape& shape);
+
+/// Blocks that a multiprocessor holds at once: by shared memory, threads and registers.
+int held_blocks(const Form& form, const Shape& shape);
+
+/// Microseconds that it takes, about.
+double cost(const Form& form, const Shape& shape, const DimBindings& largest);
 
 /// Those that fit, best guess first.
 std::vector<Shape> shapes_for(const Form& form, const DimBindings& largest, bool tf32);

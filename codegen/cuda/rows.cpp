@@ -196,7 +196,7 @@ void Writer::row(Lines& out, Body& body, bool always) {
   const Walk walk = walk_row();
   body.fetch(out, walk);
   for (int stage = 0; stage <= k_.stages; ++stage) {
-    if (body.loads_stored(stage)) out.add("__syncthreads();");
+    if (body.loads_stored(stage)) out.add(row_barrier(s_));
     body.row(out, stage, always ? "tx_ == 0" : "tx_ == 0 && live_");
     body.row_columns(out, stage, always ? "" : "live_");
     body.declare_sums(out, stage);

@@ -132,6 +132,13 @@ int column_count(const Kernel& k) {
   }));
 }
 
+/// So few points that a warp is through with them as soon as a block, which has to meet.
+bool is_tiny(const Kernel& k) {
+  constexpr std::int64_t kPoints = 1024;
+  const Dim points = row_count(k) * inner_count(k);
+  return points.is_const() && points.value() <= kPoints;
+}
+
 /// Threads of a row, for rows that are walked whole: `most` elements per thread, and more threads
 /// where there are few rows.
 void deal_rows(const Kernel& k, Schedule& s, std::int64_t most) {
@@ -145,13 +152,14 @@ void deal_rows(const Kernel& k, Schedule& s, std::int64_t most) {
   } else {
     std::int64_t along = power_above(count, 32);
     const auto each = [&] { return (count + along - 1) / along * s.lanes; };
-    while (along < kThreads && along < count &&
+    const std::int64_t widest = is_tiny(k) ? 32 : s.threads;
+    while (along < widest && along < count &&
            (each() > most || rows * along < kProcessors * 1024)) {
       along *= 2;
     }
     s.along = static_cast<int>(along);
   }
-  s.rows = kThreads / s.along;
+  s.rows = s.threads / s.along;
   const std::int64_t steps = (count + s.along - 1) / s.along;
   if (vectors.is_const() && steps <= 16 && steps * s.lanes <= 32) s.steps = static_cast<int>(steps);
 }
@@ -239,6 +247,10 @@ std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors
   };
   deepen(kLoadBytes, scattered ? 2 : 8);
   s.along = static_cast<int>(power_above(vectors, 32));
+  if (s.threads == 32) {
+    s.rows = s.threads / s.along;
+    return 1;
+  }
   const std::int64_t wanted = s.per_processor * kProcessors / over(vectors, s.along);
   if (loaded > 0) {
     const double bytes = static_cast<double>(bytes_of(k, s.lanes, widest)) * s.lanes *
@@ -260,16 +272,26 @@ std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors
 }
 
 void deal_columns(const Kernel& k, Schedule& s) {
+  s.lanes = lanes_of(k, false);
   const std::int64_t inner = std::max<std::int64_t>(1, most_of(inner_count(k)));
-  const std::int64_t vectors = over(inner, s.lanes);
   s.whole_rows = reduces_rows(k) || stores_rows(k) || kept_count(k) > 0;
+  // In a warp there is a thread for each pair of columns first, then for each row.
+  while (s.threads == 32 && !s.whole_rows && s.lanes > 2 && inner < 8 * s.lanes) s.lanes /= 2;
+  const std::int64_t vectors = over(inner, s.lanes);
   const std::int64_t blocks =
       s.whole_rows ? deal_whole_rows(k, s, vectors) : deal_cut_columns(k, s, vectors);
   const std::int64_t fewest = s.whole_rows ? 2 : std::max(8, s.deep);  // rows of a thread
+  if (s.threads == 32) return;                                         // one task
   const std::int64_t by_rows = over(most_of(row_count(k)), s.rows * fewest);
   const std::int64_t by_memory = (std::int64_t(4) << 20) / inner;
   s.tasks = static_cast<int>(
       std::max<std::int64_t>(1, std::min({blocks, by_rows, by_memory, std::int64_t(1024)})));
+}
+
+/// Whether registers hold the sums of columns and what is kept.
+bool stays_in_warp(const Kernel& k, const Schedule& s) {
+  return s.along <= 32 && s.kept == Schedule::kRegisters &&
+         (s.accumulators > 0 || column_count(k) == 0);
 }
 
 }  // namespace
@@ -308,6 +330,10 @@ Dim inner_count(const Kernel& k) {
   Dim size = 1;
   for (const loop::KernelIndex& x : k.inner) size = size * x.extent;
   return size;
+}
+
+std::string row_barrier(const Schedule& s) {
+  return s.along <= 32 && !s.turned ? "__syncwarp();" : "__syncthreads();";
 }
 
 Level store_level(const Kernel& k, const loop::KernelStore& s) {
@@ -364,13 +390,15 @@ Schedule schedule_of(const Kernel& k) {
   s.wide = is_wide(k);
   if (k.has_columns()) {
     s.kind = Schedule::kColumns;
-    s.lanes = lanes_of(k, false);
+    Schedule warp = s;
+    warp.threads = 32;
+    if (is_tiny(k)) deal_columns(k, warp);
     deal_columns(k, s);
-    return s;
+    return is_tiny(k) && stays_in_warp(k, warp) ? warp : s;
   }
   if (reduces_rows(k) || stores_rows(k) || kept_count(k) > 0) {
     s.kind = Schedule::kRows;
-    s.turned = is_turned(k);
+    s.turned = is_turned(k) && !is_tiny(k);
     s.lanes = s.turned ? 1 : lanes_of(k, false);
     std::size_t widest = 1;
     const bool heavy = !k.inner.empty() && bytes_of(k, s.lanes, widest) > 12;
@@ -380,6 +408,7 @@ Schedule schedule_of(const Kernel& k) {
     return s;
   }
   s.flat = k.rows.empty() && k.inner.size() == 1;
+  if (k.rows.empty() && k.inner.empty()) s.threads = 32;
   s.lanes = lanes_of(k, s.flat);
   const std::int64_t points = most_of(row_count(k) * inner_count(k));
   while (!s.flat && s.lanes > 1 && points / s.lanes < kProcessors * kThreads) s.lanes /= 2;

@@ -16,6 +16,7 @@ struct Schedule {
   enum Kind { kPoints, kRows, kColumns } kind = kPoints;
   bool flat = false;        // one index, any size: the last vector may be cut
   bool wide = false;        // indices need 64 bits
+  int threads = 256;        // of a block; 32: all of it happens inside a warp
   int lanes = 1;            // neighbouring elements of the last inner index in a vector
   int along = 1;            // threads along the inner points of a row
   int rows = 256;           // rows of a block at once
@@ -36,6 +37,9 @@ Schedule schedule_of(const loop::Kernel& kernel);
 
 Dim row_count(const loop::Kernel& kernel);
 Dim inner_count(const loop::Kernel& kernel);
+
+/// Where the threads of a row meet.
+std::string row_barrier(const Schedule& schedule);
 
 /// Whether indices of the kernel need 64 bits.
 bool is_wide(const loop::Kernel& kernel);

@@ -46,6 +46,7 @@ class Writer {
   void gather(Lines& out, Body& body);
   void gather_column(Lines& out, Body& body, int let);
   void gather_row_column(Lines& out, Body& body, int let);
+  void gather_in_warp(Lines& out, Body& body, int let);
   void result(Lines& out, Body& body, int let, const std::string& index);
   void finish(Lines& out);
   void finish_one(Lines& out, Body& body, int let, int number);

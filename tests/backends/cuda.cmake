@@ -5,3 +5,9 @@ plait_tests(cuda_emulated
 plait_tests(cuda_hand
   SOURCES cuda_hand_test.cpp device_under_test.cpp
   DEPENDS backends_cuda backends cuda_emulated)
+plait_tests(cuda_whole
+  SOURCES cuda_whole_test.cpp device_under_test.cpp
+  DEPENDS codegen_cuda backends backends_cuda cuda_emulated)
+plait_tests(cuda_feeds
+  SOURCES cuda_feeds_test.cpp device_under_test.cpp
+  DEPENDS run backends_cuda backends cuda_emulated)

@@ -341,6 +341,34 @@ TEST(CudaHandWkv, SamplesAgreeWithTheReference) {
   }
 }
 
+TEST(CudaHandWkv, HalvesBesideFloatsAgreeWithTheReference) {
+  for (DType half : {DType::f16, DType::bf16}) {
+    for (const Op* op : {&ops::wkv, &ops::wkv_backward}) {
+      for (int time : {5, 300}) {
+        const std::string text = op == &ops::wkv ? wkv_operands(2, time, 40, 3, true)
+                                                 : gradient_operands(2, time, 40, 3, true, true);
+        std::string mixed = text;
+        const std::string row = str("f32[2,", time, ",40]");
+        for (std::size_t i = 0; (i = mixed.find(row, i)) != std::string::npos; ++i) {
+          mixed.replace(i, 3, name_of(half));
+        }
+        SCOPED_TRACE(str(op->name, "(", mixed, ")"));
+        const HandCase c(*op, sample_from(*op, mixed), DType::f32);
+        HandCase wide(*op, sample_from(*op, text), DType::f64);
+        for (std::size_t i = 0; i < c.feeds.size(); ++i)
+          wide.feeds[i] = c.feeds[i].cast(DType::f64);
+        const auto expected = evaluate(wide.node(), wide.inputs());
+        const auto got = run(c.node(), c.inputs()).outputs;
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          SCOPED_TRACE(str("output ", i));
+          EXPECT_EQ(got[i].dtype(), i < (op == &ops::wkv ? 1 : 2) ? half : DType::f32);
+          expect_wkv_near(got[i], expected[i], c);
+        }
+      }
+    }
+  }
+}
+
 TEST(CudaHandWkv, AllLengthsAgreeWithTheReference) {
   const struct {
     int b, t, c;

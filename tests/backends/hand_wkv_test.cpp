@@ -101,6 +101,36 @@ TEST(HandWkv, OddSizesAgreeWithTheReference) {
   }
 }
 
+/// The rows (operands 0, 1 and 7) as halves, all else f32.
+std::string with_half_rows(const std::string& text, DType half, const Size& s) {
+  const std::string row = str("[", s.b, ",", s.t, ",", s.c, "]");
+  std::string out = text;
+  for (std::size_t i = 0; (i = out.find("f32" + row, i)) != std::string::npos; ++i) {
+    out.replace(i, 3, name_of(half));
+  }
+  return out;
+}
+
+TEST(HandWkv, HalvesBesideFloatsAgreeWithTheReference) {
+  for (const Size& s : kSizes) {
+    for (DType half : {DType::f16, DType::bf16}) {
+      for (const Op* op : {&ops::wkv, &ops::wkv_backward}) {
+        const std::string text = op == &ops::wkv ? wkv_text(s.b, s.t, s.c, 3, true)
+                                                 : gradient_text(s.b, s.t, s.c, 3, true);
+        SCOPED_TRACE(str(op->name, "(", text, ") with rows of ", half));
+        const HandCase c(*op, sample_from(*op, with_half_rows(text, half, s)), DType::f32);
+        const auto expected = in_double(*op, sample_from(*op, text), c);
+        const auto got = run_hand(c.node(), c.inputs()).outputs;
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          SCOPED_TRACE(str("output ", i));
+          EXPECT_EQ(got[i].dtype(), i < (op == &ops::wkv ? 1 : 2) ? half : DType::f32);
+          expect_near(got[i], expected[i], c);
+        }
+      }
+    }
+  }
+}
+
 TEST(HandWkv, InfinitiesMeanWhatTheyDoInTheReference) {
   const double inf = INFINITY;
   for (double bad : {inf, -inf, static_cast<double>(NAN)}) {

@@ -32,6 +32,14 @@ class TracedDevice : public cuda::Device {
     inner_->read(to, from, bytes);
   }
   void zero(char* to, std::int64_t bytes) override { inner_->zero(to, bytes); }
+  void copy(char* to, const char* from, std::int64_t bytes) override {
+    inner_->copy(to, from, bytes);
+  }
+  void feed(int slot, char* to, const void* from, std::int64_t bytes) override {
+    inner_->feed(slot, to, from, bytes);
+  }
+  void take_feeds(int slot) override { inner_->take_feeds(slot); }
+  void feeds_taken(int slot) override { inner_->feeds_taken(slot); }
   void wait() override { inner_->wait(); }
 
   cuda::Built compile(const std::vector<std::string>& texts) override {

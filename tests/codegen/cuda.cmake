@@ -3,5 +3,6 @@ plait_tests(cuda_print
   SOURCES cuda_print_test.cpp ../backends/device_under_test.cpp
   DEPENDS codegen_cuda backends cuda_emulated)
 plait_tests(cuda_product
-  SOURCES cuda_product_test.cpp ../backends/device_under_test.cpp
-  DEPENDS codegen_cuda backends cuda_emulated)
+  SOURCES cuda_product_test.cpp cuda_product_element_test.cpp cuda_product_shape_test.cpp
+          ../backends/device_under_test.cpp
+  DEPENDS codegen_cuda backends backends_cuda cuda_emulated)

@@ -1,4 +1,5 @@
 // Loop kernels as CUDA text, run on a device: every schedule, odd sizes, all dtypes.
+#include "codegen/cuda/product_element.h"
 #include "tests/codegen/cuda_case.h"
 
 namespace plait::codegen::cuda {
@@ -163,6 +164,22 @@ TEST(CudaPrint, ColumnsOfWholeRows) {
     compare(both(DType::f32, 130, inner));
   }
   compare(both(DType::f32, 40, 20001));
+}
+
+TEST(CudaPrint, FewPointsStayInAWarp) {
+  for (const auto& [rows, inner] : {std::pair(1, 1), {64, 8}, {5, 200}, {200, 5}, {33, 31}}) {
+    SCOPED_TRACE(str(rows, " x ", inner));
+    for (const Kernel& k : {columns(DType::f16, rows, inner), both(DType::f32, rows, inner)}) {
+      const Printed printed = print_kernel(k, true);
+      EXPECT_EQ(printed.threads, 32);
+      EXPECT_EQ(printed.block_bytes, 0);
+      compare(k);
+    }
+    EXPECT_EQ(print_kernel(softmax(DType::f32, rows, inner), true).block_bytes, 0);
+  }
+  compare(columns(DType::f64, 20, 6));
+  compare(columns(DType::i64, 20, 6));
+  EXPECT_EQ(print_kernel(columns(DType::f32, 300, 8), true).threads, kThreads);
 }
 
 /// The root of each row's mean square, times a number of the row; the squares are stored too.

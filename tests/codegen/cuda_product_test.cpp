@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/trial.h"
 #include "tests/codegen/cuda_product_check.h"
 
 namespace plait::codegen::cuda {
@@ -225,6 +226,38 @@ void expect_epilogue_right(const Problem& problem, bool tf32, bool first) {
   }
 }
 
+/// The product, then its epilogue as a kernel of its own, is the same to the bit.
+TEST(CudaProduct, EpiloguesBehindAProduct) {
+  const auto device = test::device_under_test();
+  for (const bool turned : {false, true}) {
+    const std::int64_t m = 40, n = 24;
+    Problem p = cpu::matmul({.m = m, .n = n, .k = 64, .c_turned = turned});
+    p.dtype = DType::f32;
+    const Expected expected(p, true, 7);
+    loop::Kernel epilogue = bias_relu_add(p.dtype, true, 1, m, n);
+    const Dim row = Dim::symbol("$m", 0, m - 1), column = Dim::symbol("$n", 0, n - 1);
+    if (turned) epilogue.stores[0].offset = column * m + row;
+    std::mt19937 random(9);
+    std::vector<std::byte> bias, rest;
+    expected.fill(bias, n, random);
+    expected.fill(rest, m * n, random);
+    const loop::Contraction contraction = contraction_of(p);
+    const Printed whole = print_product(contraction, &epilogue, true, {true, "64x64x32.mma.s4"});
+    const Printed bare = print_product(contraction, nullptr, true, {true, "64x64x32.mma.s4"});
+    const Printed behind = print_kernel(plait::cuda::kernel_behind(epilogue, p.dtype), true);
+    const plait::cuda::Built built =
+        device->compile({unit_header() + whole.text + bare.text + behind.text});
+    const OnDevice a(*device, expected.a, "a"), b(*device, expected.b, "b");
+    const OnDevice x(*device, bias, "bias"), y(*device, rest, "rest"), product(*device, rest, "c");
+    const OnDevice once(*device, rest, "once"), twice(*device, rest, "twice");
+    const plait::cuda::Module& module = *built.modules[0];
+    launch(*device, module, whole, {a.word(), b.word(), x.word(), y.word(), once.word()}, {});
+    launch(*device, module, bare, {a.word(), b.word(), product.word()}, {});
+    launch(*device, module, behind, {x.word(), y.word(), twice.word(), product.word()}, {});
+    EXPECT_EQ(once.read(), twice.read());
+  }
+}
+
 TEST(CudaProduct, EpiloguesOfEveryCore) {
   for (const DType t : {DType::bf16, DType::f32, DType::f64, DType::i32}) {
     for (const bool turned : {false, true}) {
@@ -293,23 +326,6 @@ TEST(CudaProduct, SizesThatAreOpen) {
       }
     }
   }
-}
-
-TEST(CudaProduct, VariantsAreTextThatComesBack) {
-  loop::Contraction c = contraction_of(cpu::matmul({.m = 512, .n = 256, .k = 4096}));
-  c.dtype = DType::bf16;
-  const std::vector<std::string> all = product_variants(c, {}, {});
-  EXPECT_GT(all.size(), 10u);
-  for (const std::string& v : all) {
-    EXPECT_EQ(print_product(c, nullptr, true, {false, v}).name,
-              print_product(c, nullptr, true, {false, v}).name);
-  }
-  EXPECT_EQ(all.back().substr(0, 7), "simple.");
-  EXPECT_EQ(print_product(c, nullptr, true, {}).name,
-            print_product(c, nullptr, true, {false, all[0]}).name);
-  EXPECT_EQ(print_product(c, nullptr, true, {false, "simple"}).threads, 256);
-  EXPECT_THROW(print_product(c, nullptr, true, {false, "7x7x7.mma.s3"}), Bug);
-  EXPECT_THROW(print_product(c, nullptr, true, {false, "128x128x32.fma.s2"}), Bug);
 }
 
 }  // namespace

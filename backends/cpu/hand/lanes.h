@@ -3,6 +3,7 @@
 // them compute the same bits.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/philox.h"
@@ -33,8 +34,9 @@ using WkvBackward = void (*)(const WkvSizes& sizes, std::int64_t task, const voi
                              void* const* out, void* scratch);
 
 struct LaneKernels {
-  WkvForward wkv[4];  // by dtype: f64, f32, f16, bf16
-  WkvBackward wkv_backward[4];
+  // By dtype: f64, f32, f16, bf16; then f16 and bf16 with f32 beside k, v, y and their gradients.
+  std::array<WkvForward, 6> wkv;
+  std::array<WkvBackward, 6> wkv_backward;
   /// The first two words of random_bits for elements first, first+1...; two may be null.
   void (*random_words)(const RandomKey& key, std::uint64_t first, int count, std::uint32_t* one,
                        std::uint32_t* two);

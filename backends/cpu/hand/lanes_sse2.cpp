@@ -17,11 +17,8 @@ Words product(Words x, Words y) {
 }  // namespace
 
 const LaneKernels& lane_kernels_sse2() {
-  static constexpr LaneKernels kernels{
-      {wkv_forward<double>, wkv_forward<float>, wkv_forward<f16>, wkv_forward<bf16>},
-      {wkv_backward<double>, wkv_backward<float>, wkv_backward<f16>, wkv_backward<bf16>},
-      random_words<Words, product>,
-      normals};
+  static constexpr LaneKernels kernels{kWkvForward, kWkvBackward, random_words<Words, product>,
+                                       normals};
   return kernels;
 }
 

@@ -13,7 +13,11 @@ WkvSizes sizes_of_node(const NodeView& node) {
   return {k[0], k[1], k[2]};
 }
 
-std::size_t which(const NodeView& node) { return static_cast<std::size_t>(node.in(0).dtype); }
+/// In the tables of LaneKernels.
+std::size_t which(const NodeView& node) {
+  const DType rows = node.in(0).dtype;
+  return static_cast<std::size_t>(rows) + (node.in(2).dtype != rows ? 2 : 0);
+}
 
 /// The operands as the lanes take them: null behind the last that is given.
 template <int N>

@@ -1,6 +1,7 @@
 // RWKV-4's recurrence and its gradient on a block of neighbouring channels (the innermost axis).
 // The same formulas as ops/wkv.cpp, in f32 for all but f64; of the two exponentials that share a
-// maximum one is e^0, so that each pair takes one. Only for the lanes_*.cpp files.
+// maximum one is e^0, so that each pair takes one. T: of the rows; S: of all else, T or f32. Only
+// for the lanes_*.cpp files.
 #pragma once
 
 #include "backends/cpu/hand/lane_math.h"
@@ -84,22 +85,22 @@ T* part(void* const* out, int i, std::int64_t from) {
 template <class W, int N>
 struct Lanes {
   alignas(64) W a[N], b[N], o[N], w[N], u[N];
-  template <class T>
+  template <class S>
   void begin(const void* const* in, const Block& at) {
-    load<N>(part<T>(in, 2, at.first), at.count, w);
-    load<N>(part<T>(in, 3, at.first), at.count, u);
-    load<N>(part<T>(in, 4, at.lane), at.count, a);
-    load<N>(part<T>(in, 5, at.lane), at.count, b);
-    load<N>(part<T>(in, 6, at.lane), at.count, o, W(-1e38));
+    load<N>(part<S>(in, 2, at.first), at.count, w);
+    load<N>(part<S>(in, 3, at.first), at.count, u);
+    load<N>(part<S>(in, 4, at.lane), at.count, a);
+    load<N>(part<S>(in, 5, at.lane), at.count, b);
+    load<N>(part<S>(in, 6, at.lane), at.count, o, W(-1e38));
   }
 };
 
-template <class T, bool whole>
+template <class T, class S, bool whole>
 void scan(const WkvSizes& s, const Block& at, const void* const* in, void* const* out) {
   constexpr int N = WkvSizes::kForward;
   using W = WideOf<T>;
   Lanes<W, N> x;
-  x.template begin<T>(in, at);
+  x.template begin<S>(in, at);
   const T *k = part<T>(in, 0, at.rows), *v = part<T>(in, 1, at.rows);
   T* y = part<T>(out, 0, at.rows);
   alignas(64) T k_copy[N], v_copy[N], y_copy[N];
@@ -126,15 +127,16 @@ void scan(const WkvSizes& s, const Block& at, const void* const* in, void* const
     }
     row_out<whole>(y_copy, at.count, y ? y + row : nullptr);
   }
-  store(x.a, at.count, part<T>(out, 1, at.lane));
-  store(x.b, at.count, part<T>(out, 2, at.lane));
-  store(x.o, at.count, part<T>(out, 3, at.lane));
+  store(x.a, at.count, part<S>(out, 1, at.lane));
+  store(x.b, at.count, part<S>(out, 2, at.lane));
+  store(x.o, at.count, part<S>(out, 3, at.lane));
 }
 
-template <class T>
+template <class T, class S = T>
 void wkv_forward(const WkvSizes& s, std::int64_t task, const void* const* in, void* const* out) {
   const Block at(s, task / s.forward_blocks(), task % s.forward_blocks(), WkvSizes::kForward);
-  at.count == WkvSizes::kForward ? scan<T, true>(s, at, in, out) : scan<T, false>(s, at, in, out);
+  at.count == WkvSizes::kForward ? scan<T, S, true>(s, at, in, out)
+                                 : scan<T, S, false>(s, at, in, out);
 }
 
 /// Forwards without y: keeps what every step began with.
@@ -229,7 +231,7 @@ void scan_back(const WkvSizes& s, const Block& at, const void* const* in, void* 
   }
 }
 
-template <class T>
+template <class T, class S = T>
 void wkv_backward(const WkvSizes& s, std::int64_t task, const void* const* in, void* const* out,
                   void* scratch) {
   constexpr int N = WkvSizes::kBackward;
@@ -241,11 +243,11 @@ void wkv_backward(const WkvSizes& s, std::int64_t task, const void* const* in, v
   for (std::int64_t n = 0; n < s.batch; ++n) {
     const Block at(s, n, task, N);
     const bool whole = at.count == N;
-    x.template begin<T>(in, at);
+    x.template begin<S>(in, at);
     whole ? keep_states<T, true>(s, at, in, x, kept) : keep_states<T, false>(s, at, in, x, kept);
-    load<N>(part<T>(in, 8, at.lane), at.count, g.a);
-    load<N>(part<T>(in, 9, at.lane), at.count, g.b);
-    load<N>(part<T>(in, 10, at.lane), at.count, g.o);
+    load<N>(part<S>(in, 8, at.lane), at.count, g.a);
+    load<N>(part<S>(in, 9, at.lane), at.count, g.b);
+    load<N>(part<S>(in, 10, at.lane), at.count, g.o);
     for (int j = 0; j < N; ++j) g.w[j] = g.u[j] = 0;
     whole ? scan_back<T, true>(s, at, in, out, x, kept, g)
           : scan_back<T, false>(s, at, in, out, x, kept, g);
@@ -253,14 +255,21 @@ void wkv_backward(const WkvSizes& s, std::int64_t task, const void* const* in, v
       dw[j] += g.w[j];
       du[j] += g.u[j];
     }
-    store(g.a, at.count, part<T>(out, 4, at.lane));
-    store(g.b, at.count, part<T>(out, 5, at.lane));
-    store(g.o, at.count, part<T>(out, 6, at.lane));
+    store(g.a, at.count, part<S>(out, 4, at.lane));
+    store(g.b, at.count, part<S>(out, 5, at.lane));
+    store(g.o, at.count, part<S>(out, 6, at.lane));
   }
   const Block at(s, 0, task, N);
-  store(dw, at.count, part<T>(out, 2, at.first));
-  store(du, at.count, part<T>(out, 3, at.first));
+  store(dw, at.count, part<S>(out, 2, at.first));
+  store(du, at.count, part<S>(out, 3, at.first));
 }
+
+constexpr std::array<WkvForward, 6> kWkvForward = {
+    wkv_forward<double>, wkv_forward<float>,      wkv_forward<f16>,
+    wkv_forward<bf16>,   wkv_forward<f16, float>, wkv_forward<bf16, float>};
+constexpr std::array<WkvBackward, 6> kWkvBackward = {
+    wkv_backward<double>, wkv_backward<float>,      wkv_backward<f16>,
+    wkv_backward<bf16>,   wkv_backward<f16, float>, wkv_backward<bf16, float>};
 
 }  // namespace
 }  // namespace plait::cpu

@@ -155,8 +155,7 @@ BuildResult build_code(const Nvrtc& nvrtc, const std::vector<const std::string*>
       const std::string& name = names[one.text];
       if (one.result.code.empty()) raise_failure(*texts[one.text], name, one.result.log);
       if (const std::string why = hooks.load(one.text, one.result.code); !why.empty()) {
-        throw RunError(
-            str("the driver does not take code of NVRTC ", nvrtc.facts().version(), ": ", why));
+        throw RunError(str("the driver does not take code of NVRTC ", nvrtc.version(), ": ", why));
       }
       codegen::cache::store(kKind, key_of(name), name + one.result.code);
       if (hooks.progress) hooks.progress(done, total, seconds_since(start));

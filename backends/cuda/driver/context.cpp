@@ -2,6 +2,7 @@
 #include "backends/cuda/driver/context.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 
@@ -30,11 +31,16 @@ Context::Context(const DriverApi& api, int index) : api_(api), facts_(device_fac
          "; --backend cuda is made for ", kMajor, ".0 (Hopper): run with --backend cpu");
   }
   check_call(api_, api_.device_get(&device_, index), "find the GPU");
-  check_call(api_, api_.context_retain(&context_, device_), "make a context on the GPU");
-  enter();
+  made_ = std::async(std::launch::async, [this, start = std::chrono::steady_clock::now()] {
+    Made out;
+    check_call(api_, api_.context_retain(&out.handle, device_), "make a context on the GPU");
+    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return out;
+  });
 }
 
 Context::~Context() {
+  made_.wait();
   api_.context_set(nullptr);
   api_.context_release(device_);
 }

@@ -1,6 +1,7 @@
 // A GPU's primary context, and what lives in it: modules of compiled kernels, recorded launches.
 #pragma once
 
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,7 +11,8 @@
 
 namespace plait::cuda {
 
-/// The context, held for as long as anything in it lives.
+/// The context, held for as long as anything in it lives. It is made on a thread of its own, while
+/// the program is read.
 class Context {
  public:
   Context(const DriverApi& api, int index);
@@ -20,18 +22,26 @@ class Context {
 
   const DriverApi& api() const { return api_; }
   const DeviceFacts& facts() const { return facts_; }
-  /// Makes it current on this thread: every call of the driver comes behind one of this.
-  void enter() const { api_.context_set(context_); }
+  /// Makes it current on this thread: every call of the driver comes behind one of this. Raises
+  /// what making it raised.
+  void enter() const { api_.context_set(made_.get().handle); }
+  void wait() const { made_.wait(); }
+  /// Seconds from the start to the context.
+  double seconds() const { return made_.get().seconds; }
 
   /// RunError `cannot WHAT: ...` unless it is success. An error that stops the GPU is told at
   /// length once.
   void must(CUresult code, const char* what);
 
  private:
+  struct Made {
+    CUcontext handle = nullptr;
+    double seconds = 0;
+  };
   const DriverApi& api_;
   DeviceFacts facts_;
   CUdevice device_ = 0;
-  CUcontext context_ = nullptr;
+  std::shared_future<Made> made_;
   std::string stopped_;  // why nothing runs any more
 };
 

@@ -3,12 +3,14 @@
 #include "backends/cuda/driver/driver_device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <map>
 #include <string_view>
 
 #include "backends/cuda/driver/build.h"
 #include "backends/cuda/driver/context.h"
+#include "backends/cuda/driver/feed_stream.h"
 #include "backends/cuda/driver/staging.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -19,26 +21,30 @@ namespace {
 constexpr int kLanes = 8;  // streams; further lanes share them
 constexpr int kMostThreads = 1024;
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 CUdeviceptr address(const char* data) { return reinterpret_cast<CUdeviceptr>(data); }
 
 class DriverDevice : public Device {
  public:
-  explicit DriverDevice(const DriverOptions& options)
+  explicit DriverDevice(const DriverOptions& options, Clock::time_point start = Clock::now())
       : context_(std::make_shared<Context>(
             driver(), options.device >= 0 ? options.device : chosen_device(driver()))),
         api_(context_->api()),
         nvrtc_(api_.version, context_->facts().architecture),
         progress_(options.progress),
-        staging_(api_) {
-    add_stream();
-    fork_ = new_event(CU_EVENT_DISABLE_TIMING);
-  }
+        driver_seconds_(seconds_since(start)) {}
 
   ~DriverDevice() override {
     context_->enter();
     abandon_recording();
-    api_.stream_wait(streams_[0]);
-    for (const std::vector<CUevent>& events : {marks_, joins_, {fork_}}) {
+    for (CUstream stream : streams_) api_.stream_wait(stream);
+    feeds_.reset();
+    for (const std::vector<CUevent>& events : {marks_, joins_}) {
       for (CUevent event : events) api_.event_destroy(event);
     }
     for (CUstream stream : streams_) api_.stream_destroy(stream);
@@ -81,12 +87,12 @@ class DriverDevice : public Device {
 
   void write(char* to, const void* from, std::int64_t bytes) override {
     outside("a write");
-    context_->must(staging_.write(main(), address(to), static_cast<const char*>(from), bytes),
+    context_->must(staging().write(main(), address(to), static_cast<const char*>(from), bytes),
                    "copy to the GPU");
   }
   void read(void* to, const char* from, std::int64_t bytes) override {
     outside("a read");
-    context_->must(staging_.read(main(), static_cast<char*>(to), address(from), bytes),
+    context_->must(staging().read(main(), static_cast<char*>(to), address(from), bytes),
                    "copy from the GPU");
   }
   void zero(char* to, std::int64_t bytes) override {
@@ -94,6 +100,26 @@ class DriverDevice : public Device {
     context_->enter();
     context_->must(api_.set_bytes(address(to), 0, static_cast<std::size_t>(bytes), current()),
                    "clear memory on the GPU");
+  }
+  void copy(char* to, const char* from, std::int64_t bytes) override {
+    outside("a copy");
+    context_->must(
+        api_.copy_within(address(to), address(from), static_cast<std::size_t>(bytes), main()),
+        "copy on the GPU");
+  }
+  void feed(int slot, char* to, const void* from, std::int64_t bytes) override {
+    outside("a feed");
+    if (!feeds_) feeds_ = std::make_unique<FeedStream>(api_);
+    context_->must(feeds_->write(slot, address(to), static_cast<const char*>(from), bytes),
+                   "copy a feed to the GPU");
+  }
+  void take_feeds(int slot) override {
+    outside("a wait for feeds");
+    if (feeds_) context_->must(feeds_->take(slot, main()), "wait for feeds");
+  }
+  void feeds_taken(int slot) override {
+    outside("a mark behind feeds");
+    if (feeds_) context_->must(feeds_->taken(slot, main()), "mark the end of feeds");
   }
   void wait() override {
     outside("a wait");
@@ -122,46 +148,60 @@ class DriverDevice : public Device {
   int mark() override;
   double seconds(int from, int to) override;
   void forget_marks() override { marks_used_ = 0; }
+  std::vector<std::pair<std::string, double>> start_seconds() const override {
+    return {{"driver", driver_seconds_}, {"context", context_->seconds()}, {"code", code_seconds_}};
+  }
+  const Context& context() const { return *context_; }
   void* stream() const override {
     context_->enter();  // libraries take the context that is current
     return current();
   }
 
  private:
-  CUstream main() const { return streams_[0]; }
-  CUstream current() const { return streams_[static_cast<std::size_t>(lane_)]; }
+  CUstream main() const { return stream_at(0); }
+  CUstream current() const { return stream_at(static_cast<std::size_t>(lane_)); }
+  CUstream stream_at(std::size_t which) const {
+    while (streams_.size() <= which) add_stream();
+    return streams_[which];
+  }
+  Staging& staging() {
+    if (!staging_) staging_ = std::make_unique<Staging>(api_);
+    return *staging_;
+  }
   /// What copies and waits must be: not recorded, not on a lane.
   void outside(const char* what) {
     check(!recording_, what, " in a recording");
     check(forked_ == 0, what, " between fork and join");
     context_->enter();
   }
-  void add_stream();
-  CUevent new_event(unsigned flags);
+  void add_stream() const;
+  CUevent new_event(unsigned flags) const;
   void abandon_recording() noexcept;
 
   std::shared_ptr<Context> context_;
   const DriverApi& api_;
   Nvrtc nvrtc_;
   std::function<void(int, int, double)> progress_;
-  Staging staging_;
-  std::vector<CUstream> streams_;  // one per lane that was needed so far
-  std::vector<CUevent> joins_;     // one per stream
-  CUevent fork_ = nullptr;
+  double driver_seconds_ = 0, code_seconds_ = 0;
+  // Made when they are first needed: starting waits for nothing.
+  std::unique_ptr<Staging> staging_;
+  std::unique_ptr<FeedStream> feeds_;
+  mutable std::vector<CUstream> streams_;  // one per lane that was needed so far
+  mutable std::vector<CUevent> joins_;     // one per stream; the first is that of forks
   int lane_ = 0, forked_ = 0;
   bool recording_ = false;
   std::vector<CUevent> marks_;
   std::size_t marks_used_ = 0;
 };
 
-void DriverDevice::add_stream() {
+void DriverDevice::add_stream() const {
   CUstream stream = nullptr;
   context_->must(api_.stream_create(&stream, CU_STREAM_NON_BLOCKING), "create a stream");
   streams_.push_back(stream);
   joins_.push_back(new_event(CU_EVENT_DISABLE_TIMING));
 }
 
-CUevent DriverDevice::new_event(unsigned flags) {
+CUevent DriverDevice::new_event(unsigned flags) const {
   CUevent event = nullptr;
   context_->must(api_.event_create(&event, flags), "create an event");
   return event;
@@ -187,6 +227,7 @@ Built DriverDevice::compile(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) out.modules.push_back(modules[index.at(text)]);
   out.from_cache = static_cast<int>(texts.size() - distinct.size()) + result.from_cache;
   out.seconds = result.seconds;
+  code_seconds_ += result.seconds;
   return out;
 }
 
@@ -228,7 +269,7 @@ void DriverDevice::begin_recording() {
   context_->enter();
   abandon_recording();
   check(forked_ == 0, "a recording begins between fork and join");
-  while (streams_.size() < kLanes) add_stream();  // none is made in a recording
+  stream_at(kLanes - 1);  // none is made in a recording
   context_->must(api_.capture_begin(main(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                  "begin a recording");
   recording_ = true;
@@ -259,10 +300,10 @@ void DriverDevice::fork(int lanes) {
   check(lanes >= 1, "a fork into ", lanes, " lanes");
   context_->enter();
   const auto used = static_cast<std::size_t>(std::min(lanes, kLanes));
-  while (streams_.size() < used) add_stream();
-  if (used > 1) context_->must(api_.event_record(fork_, main(), 0), "fork lanes");
+  stream_at(used - 1);
+  if (used > 1) context_->must(api_.event_record(joins_[0], main(), 0), "fork lanes");
   for (std::size_t i = 1; i < used; ++i) {
-    context_->must(api_.stream_wait_event(streams_[i], fork_, 0), "fork lanes");
+    context_->must(api_.stream_wait_event(streams_[i], joins_[0], 0), "fork lanes");
   }
   forked_ = lanes;
   lane_ = 0;
@@ -305,6 +346,14 @@ double DriverDevice::seconds(int from, int to) {
 
 std::shared_ptr<Device> make_driver_device(const DriverOptions& options) {
   return std::make_shared<DriverDevice>(options);
+}
+
+void enter_context(const Device& device) {
+  dynamic_cast<const DriverDevice&>(device).context().enter();
+}
+
+void wait_for_context(const Device& device) {
+  dynamic_cast<const DriverDevice&>(device).context().wait();
 }
 
 }  // namespace plait::cuda

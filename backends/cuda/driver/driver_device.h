@@ -18,4 +18,9 @@ struct DriverOptions {
 /// primary context, as NVIDIA's libraries do. A Device is used by one thread at a time.
 std::shared_ptr<Device> make_driver_device(const DriverOptions& options = {});
 
+/// Makes the context of such a device current on this thread, whichever it is.
+void enter_context(const Device& device);
+/// Returns once its context is made, or cannot be.
+void wait_for_context(const Device& device);
+
 }  // namespace plait::cuda

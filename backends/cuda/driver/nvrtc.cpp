@@ -7,6 +7,7 @@
 #include <array>
 #include <vector>
 
+#include "backends/cuda/driver/kept_version.h"
 #include "backends/cuda/driver/shared_library.h"
 #include "base/error.h"
 
@@ -65,9 +66,10 @@ Found search(int driver_version) {
     return out;
   }
   out.facts.name = lib.name;
+  out.facts.file = lib.file();
   if (!take_all(lib, out.api) ||
       out.api.version(&out.facts.major, &out.facts.minor) != NVRTC_SUCCESS) {
-    out.facts = {.name = lib.name, .why = lib.name + " is too old"};
+    out.facts = {.name = lib.name, .file = {}, .why = lib.name + " is too old"};
     return out;
   }
   // NVRTC opens it by name when it first compiles.
@@ -95,6 +97,26 @@ void check_nvrtc(const NvrtcApi& api, nvrtcResult code, const char* what) {
   }
 }
 
+/// It is what its version was kept of.
+void check_found(const NvrtcFacts& facts, const std::string& version) {
+  if (facts.version() == version) return;
+  throw RunError(str("NVRTC ", version, " was there before, now there is ",
+                     facts.major == 0 ? "none: " + facts.why : facts.version(),
+                     ". Empty the cache's folder (`plait doctor` names it)"));
+}
+
+void check_architecture(const Found& nvrtc, const std::string& architecture) {
+  int count = 0;
+  check_nvrtc(nvrtc.api, nvrtc.api.architecture_count(&count), "count its architectures");
+  std::vector<int> known(static_cast<std::size_t>(count));
+  check_nvrtc(nvrtc.api, nvrtc.api.architectures(known.data()), "list its architectures");
+  const int wanted = std::stoi(architecture.substr(3));
+  if (std::find(known.begin(), known.end(), wanted) == known.end()) {
+    fail("NVRTC ", nvrtc.facts.version(), " does not know this GPU's architecture (", architecture,
+         "): install a newer CUDA toolkit");
+  }
+}
+
 std::string log_of(const Program& program) {
   std::size_t bytes = 0;
   if (program.api.log_size(program.handle, &bytes) != NVRTC_SUCCESS || bytes < 2) return "";
@@ -115,28 +137,26 @@ std::string architecture_name(int major, int minor) {
 }
 
 Nvrtc::Nvrtc(int driver_version, const std::string& architecture)
-    : facts_(find_nvrtc(driver_version)), architecture_(architecture) {
-  if (facts_.major == 0) {
+    : driver_version_(driver_version), architecture_(architecture) {
+  version_ = kept_version(str("nvrtc for ", driver_version / 1000), [&]() -> LibraryVersion {
+    const NvrtcFacts& facts = find_nvrtc(driver_version);
+    return {facts.version(), facts.file};
+  });
+  if (version_.empty()) {
+    const NvrtcFacts& facts = find_nvrtc(driver_version);
     fail("--backend cuda needs NVRTC, the CUDA toolkit's run-time compiler (libnvrtc.so.13 or .12)",
-         facts_.name.empty() ? "" : ", and " + facts_.why,
+         facts.name.empty() ? "" : ", and " + facts.why,
          ": install it, or set CUDA_HOME to where it is");
   }
-  const NvrtcApi& api = found(driver_version).api;
-  int count = 0;
-  check_nvrtc(api, api.architecture_count(&count), "count its architectures");
-  std::vector<int> known(static_cast<std::size_t>(count));
-  check_nvrtc(api, api.architectures(known.data()), "list its architectures");
-  const int wanted = std::stoi(architecture_.substr(3));
-  if (std::find(known.begin(), known.end(), wanted) == known.end()) {
-    fail("NVRTC ", facts_.version(), " does not know this GPU's architecture (", architecture_,
-         "): install a newer CUDA toolkit");
-  }
-  identity_ = str("nvrtc ", facts_.version(), " ", architecture_);
+  identity_ = str("nvrtc ", version_, " ", architecture_);
   for (const char* flag : kFlags) identity_ += str(" ", flag);
 }
 
 Compiled Nvrtc::compile(const std::string& text) const {
-  const NvrtcApi& api = found(0).api;
+  const Found& nvrtc = found(driver_version_);
+  check_found(nvrtc.facts, version_);
+  const NvrtcApi& api = nvrtc.api;
+  check_architecture(nvrtc, architecture_);
   Program program{api};
   check_nvrtc(api, api.create(&program.handle, text.c_str(), "plait.cu", 0, nullptr, nullptr),
               "take a text");
@@ -152,7 +172,7 @@ Compiled Nvrtc::compile(const std::string& text) const {
     return out;
   }
   if (code != NVRTC_SUCCESS) {
-    throw RunError(str("NVRTC ", facts_.version(), " fails: ", api.error_string(code),
+    throw RunError(str("NVRTC ", version_, " fails: ", api.error_string(code),
                        out.log.empty() ? "" : "\n", out.log.substr(0, 1000)));
   }
   std::size_t bytes = 0;

@@ -10,6 +10,7 @@ namespace plait::cuda {
 struct NvrtcFacts {
   int major = 0, minor = 0;
   std::string name;  // libnvrtc.so.13
+  std::string file;  // where it is
   std::string why;
   std::string version() const;  // `13.0`, empty when there is none
 };
@@ -27,19 +28,21 @@ struct Compiled {
 /// A chip's architecture as the compiler is told it: 9, 0 -> `sm_90a`.
 std::string architecture_name(int major, int minor);
 
+/// Opened with the first text that is compiled.
 class Nvrtc {
  public:
-  /// UserError when there is no NVRTC, or it does not know the architecture.
+  /// UserError when there is no NVRTC.
   Nvrtc(int driver_version, const std::string& architecture);
-  const NvrtcFacts& facts() const { return facts_; }
+  const std::string& version() const { return version_; }
   /// What decides the code besides the text.
   const std::string& identity() const { return identity_; }
-  /// From any thread. RunError for trouble that is not the text's.
+  /// From any thread. UserError when NVRTC does not know the architecture, RunError for other
+  /// trouble that is not the text's.
   Compiled compile(const std::string& text) const;
 
  private:
-  const NvrtcFacts& facts_;
-  std::string architecture_, identity_;
+  int driver_version_;
+  std::string version_, architecture_, identity_;
 };
 
 }  // namespace plait::cuda

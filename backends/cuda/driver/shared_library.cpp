@@ -12,21 +12,6 @@ namespace {
 
 namespace files = std::filesystem;
 
-/// Folders besides the loader's own.
-std::vector<std::string> folders() {
-  std::vector<std::string> out;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* root = std::getenv(variable);
-    if (root == nullptr || *root == '\0') continue;
-    for (const char* below : {"lib64", "lib"}) out.push_back(files::path(root) / below);
-  }
-  Dl_info about{};
-  if (::dladdr(reinterpret_cast<void*>(&open_library), &about) != 0 && about.dli_fname) {
-    out.push_back(files::path(about.dli_fname).parent_path());
-  }
-  return out;
-}
-
 void* open_path(const std::string& path, std::string& why) {
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;
@@ -40,13 +25,33 @@ void* open_path(const std::string& path, std::string& why) {
 
 }  // namespace
 
+std::vector<std::string> library_folders() {
+  std::vector<std::string> out;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* root = std::getenv(variable);
+    if (root == nullptr || *root == '\0') continue;
+    for (const char* below : {"lib64", "lib"}) out.push_back(files::path(root) / below);
+  }
+  Dl_info about{};
+  if (::dladdr(reinterpret_cast<void*>(&open_library), &about) != 0 && about.dli_fname) {
+    out.push_back(files::path(about.dli_fname).parent_path());
+  }
+  return out;
+}
+
 void* SharedLibrary::symbol(const char* symbol_name) const {
   return handle != nullptr ? ::dlsym(handle, symbol_name) : nullptr;
 }
 
+std::string SharedLibrary::file() const {
+  link_map* map = nullptr;
+  if (handle == nullptr || ::dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || !map) return "";
+  return map->l_name;
+}
+
 SharedLibrary open_library(const std::vector<std::string>& names) {
   SharedLibrary out;
-  const std::vector<std::string> further = folders();
+  const std::vector<std::string> further = library_folders();
   for (const std::string& name : names) {
     out.name = name;
     if ((out.handle = open_path(name, out.why))) return out;
@@ -62,9 +67,8 @@ SharedLibrary open_library(const std::vector<std::string>& names) {
 }
 
 void open_beside(const SharedLibrary& library, const std::string& name) {
-  link_map* map = nullptr;
-  if (!library || ::dlinfo(library.handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return;
-  const files::path path = files::path(map->l_name).parent_path() / name;
+  if (!library) return;
+  const files::path path = files::path(library.file()).parent_path() / name;
   ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 

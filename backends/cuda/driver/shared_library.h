@@ -15,7 +15,12 @@ struct SharedLibrary {
   explicit operator bool() const { return handle != nullptr; }
   /// Null when it has no such symbol.
   void* symbol(const char* symbol_name) const;
+  /// Where it came from; empty when it is not there.
+  std::string file() const;
 };
+
+/// Where libraries are looked for besides the loader's own places.
+std::vector<std::string> library_folders();
 
 /// The first of the names that opens: where the loader looks (its path, our own run path), then in
 /// $CUDA_HOME and $CUDA_PATH (lib64, lib), then beside this library.

@@ -1,6 +1,7 @@
 // Memory with fences, text through the C++ compiler, launches block by block.
 #include "backends/cuda/emulate/emulated_device.h"
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -17,7 +18,6 @@ namespace plait::cuda {
 namespace {
 
 constexpr int kMostThreads = 1024, kMostWords = 4095, kMostBlockBytes = 227 << 10;
-constexpr std::int64_t kMemoryBytes = std::int64_t{4} << 30;
 constexpr long kStackBytes = 128 << 10;
 constexpr std::size_t kFence = 256;
 constexpr unsigned char kUnset = 0xCD, kFenceByte = 0xFE;
@@ -91,9 +91,18 @@ std::string without_dynamic(std::string text) {
   return text;
 }
 
+/// A feed on its way.
+struct Fed {
+  char* to;
+  std::vector<char> bytes;
+};
+
 class EmulatedDevice : public Device {
  public:
-  EmulatedDevice() : stacks_(kMostThreads, kStackBytes), dynamic_(kMostBlockBytes + 1024 + kFence) {
+  explicit EmulatedDevice(std::int64_t memory_bytes)
+      : memory_bytes_(memory_bytes),
+        stacks_(kMostThreads, kStackBytes),
+        dynamic_(kMostBlockBytes + 1024 + kFence) {
     const auto address = reinterpret_cast<std::uintptr_t>(dynamic_.data());
     dynamic_start_ = dynamic_.data() + (1024 - address % 1024);
   }
@@ -104,7 +113,7 @@ class EmulatedDevice : public Device {
   std::string identity() const override { return "emulated; " + codegen::compiler_identity(); }
   int multiprocessors() const override { return 8; }
   int most_block_bytes() const override { return kMostBlockBytes; }
-  std::int64_t free_bytes() const override { return kMemoryBytes - allocated_; }
+  std::int64_t free_bytes() const override { return memory_bytes_ - allocated_; }
 
   char* allocate(std::int64_t bytes, const std::string& what) override {
     if (bytes < 0 || bytes > free_bytes()) {
@@ -142,6 +151,26 @@ class EmulatedDevice : public Device {
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
   void zero(char* to, std::int64_t bytes) override { ask({{}, to, bytes}); }
+  void copy(char* to, const char* from, std::int64_t bytes) override {
+    check(!recording_ && lanes_ == 0, "a copy in a recording, or between fork and join");
+    if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+
+  /// As late as can be: who does not wait for a feed does not find it.
+  void feed(int slot, char* to, const void* from, std::int64_t bytes) override {
+    const auto* begin = static_cast<const char*>(from);
+    fed_.at(static_cast<std::size_t>(slot)).push_back({to, {begin, begin + bytes}});
+  }
+  void take_feeds(int slot) override {
+    for (const Fed& f : fed_.at(static_cast<std::size_t>(slot))) {
+      std::memcpy(f.to, f.bytes.data(), f.bytes.size());
+    }
+  }
+  void feeds_taken(int slot) override {
+    std::vector<Fed>& fed = fed_.at(static_cast<std::size_t>(slot));
+    for (const Fed& f : fed) std::memset(f.to, kUnset, f.bytes.size());
+    fed.clear();
+  }
   void wait() override { check_fences("a launch"); }
 
   Built compile(const std::vector<std::string>& texts) override;
@@ -212,11 +241,13 @@ class EmulatedDevice : public Device {
     }
   }
 
+  std::int64_t memory_bytes_;
   Stacks stacks_;
   std::vector<char> dynamic_;
   char* dynamic_start_ = nullptr;
   std::map<char*, Buffer> buffers_;
   std::int64_t allocated_ = 0;
+  std::array<std::vector<Fed>, 2> fed_;  // by slot
   std::unique_ptr<EmulatedRecording> recording_;
   int lanes_ = 0, lane_ = 0;
   std::vector<std::vector<Action>> waiting_;  // by lane, until they join
@@ -280,6 +311,8 @@ void EmulatedDevice::run(const Action& action) {
 
 }  // namespace
 
-std::shared_ptr<Device> make_emulated_device() { return std::make_shared<EmulatedDevice>(); }
+std::shared_ptr<Device> make_emulated_device(std::int64_t memory_bytes) {
+  return std::make_shared<EmulatedDevice>(memory_bytes);
+}
 
 }  // namespace plait::cuda

@@ -28,8 +28,21 @@ bool has_final(const HandCall& call) {
   return false;
 }
 
+/// Rows of halves with all else in f32.
+bool has_wide_lanes(const HandCall& call) { return call.inputs[2].dtype != call.inputs[0].dtype; }
+
+/// S: of all that is no row.
+std::string lane_types(bool wide) {
+  return wide ? "typedef float S;\n"
+                "__device__ __forceinline__ W widen_s(S x) { return x; }\n"
+                "__device__ __forceinline__ S narrow_s(W x) { return x; }\n"
+              : "typedef T S;\n"
+                "__device__ __forceinline__ W widen_s(S x) { return widen(x); }\n"
+                "__device__ __forceinline__ S narrow_s(W x) { return narrow(x); }\n";
+}
+
 std::string name_of_call(const HandCall& call, bool backward) {
-  return str("hand_", call.op, "_", call.inputs[0].dtype,
+  return str("hand_", call.op, "_", call.inputs[0].dtype, has_wide_lanes(call) ? "_f32" : "",
              backward && has_final(call) ? "_final" : "");
 }
 
@@ -41,7 +54,8 @@ std::string text_of(const HandCall& call, bool backward) {
   if (backward) {
     constants += str("constexpr bool kFinal = ", has_final(call) ? "true" : "false", ";\n");
   }
-  std::string text = types_text(dtype, Computed::kCompute) + constants + kWkvShared;
+  std::string text = types_text(dtype, Computed::kCompute) + lane_types(has_wide_lanes(call)) +
+                     constants + kWkvShared;
   text += backward ? str(kWkvBackwardChunk, kWkvBackward) : kWkvForward;
   return named_text(name_of_call(call, backward), text);
 }

@@ -175,8 +175,8 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1) NAME(const pl_words
   const int span = p.warps * kSteps, segments = (p.time + span - 1) / span;
   fetch_turn(w, p, 0, segments);
   Chunk c;
-  c.decay = widen(at<const T>(w.v[2])[p.channel]) * kUnit;
-  c.bonus = widen(at<const T>(w.v[3])[p.channel]) * kUnit;
+  c.decay = widen_s(at<const S>(w.v[2])[p.channel]) * kUnit;
+  c.bonus = widen_s(at<const S>(w.v[3])[p.channel]) * kUnit;
   if (p.warp == 0) {
     x.decay[p.lane] = c.decay;
     x.carry[p.lane] = initial(w, lane);
@@ -206,7 +206,7 @@ extern "C" __global__ void NAME_sum(const pl_words<5> w) {
   const W* sums = at<const W>(w.v[0]) + p.quotient * batches * channels + p.rest;
   W sum = (W)0;
   for (int64_t b = 0; b < batches; ++b) sum += sums[b * channels];
-  at<T>(out)[p.rest] = narrow(sum);
+  at<S>(out)[p.rest] = narrow_s(sum);
 }
 )";
 

@@ -47,8 +47,8 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1) NAME(const pl_words
   const int64_t lane = p.batch * p.channels + p.channel;
   const int span = p.warps * kSteps, segments = (p.time + span - 1) / span;
   for (int n = 0; n < kStages - 1; ++n) fetch_segment(w, p, n);
-  const W decay = widen(at<const T>(w.v[2])[p.channel]) * kUnit;
-  const W bonus = widen(at<const T>(w.v[3])[p.channel]) * kUnit;
+  const W decay = widen_s(at<const S>(w.v[2])[p.channel]) * kUnit;
+  const W bonus = widen_s(at<const S>(w.v[3])[p.channel]) * kUnit;
   if (p.warp == 0) {
     x.decay[p.lane] = decay;
     x.carry[p.lane] = {optional(w.v[4], lane, (W)0), optional(w.v[5], lane, (W)0),

@@ -135,10 +135,10 @@ __device__ __forceinline__ void arrived() {
 }
 
 __device__ __forceinline__ W optional(pl_word address, int64_t i, W otherwise) {
-  return address ? widen(at<const T>(address)[i]) : otherwise;
+  return address ? widen_s(at<const S>(address)[i]) : otherwise;
 }
 __device__ __forceinline__ void store(pl_word address, int64_t i, W value, bool live) {
-  if (address && live) at<T>(address)[i] = narrow(value);
+  if (address && live) at<S>(address)[i] = narrow_s(value);
 }
 
 struct State {

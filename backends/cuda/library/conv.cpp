@@ -1,6 +1,8 @@
 // Convolutions by cuDNN: the first engine that makes a plan within the workspace, or the one that
 // an id names.
 #include <algorithm>
+#include <map>
+#include <memory>
 
 #include "backends/cuda/library/calls.h"
 #include "backends/cuda/library/dnn_graph.h"
@@ -17,17 +19,46 @@ struct Plan {
   std::string text;
 };
 
+/// A graph, and the plan that an id names for it. Equal convolutions share one for as long as any
+/// of them lives: making a plan takes long.
+struct Made {
+  DnnGraph graph;
+  Plan plan;
+};
+
+void add_words(std::string& key, std::initializer_list<std::int64_t> words) {
+  for (const std::int64_t word : words) key += str(' ', word);
+}
+
+/// All that a plan depends on.
+std::string key_of(const Convolution& c, const LibraryProblem& p) {
+  std::string key = str(p.options.variant, ' ', p.dtype, ' ', p.result);
+  add_words(key, {c.kind, p.options.tf32, p.options.alignment, p.epilogue.bias, p.epilogue.residual,
+                  p.epilogue.relu});
+  for (const Direction& d : {c.high, c.wide}) {
+    add_words(key, {d.x, d.y, d.taps, d.stride, d.dilation, d.before, d.after});
+  }
+  for (const Placed& t : {c.x, c.w, c.y}) {
+    for (const auto& four : {t.sizes, t.strides}) {
+      add_words(key, {four[0], four[1], four[2], four[3]});
+    }
+    // A tensor's alignment follows from where it begins.
+    add_words(key, {t.offset % p.options.alignment});
+  }
+  return key;
+}
+
 class DnnCall : public LibraryCall {
  public:
   DnnCall(const DnnApi& api, cudnnHandle_t handle, const Convolution& convolution,
           const LibraryProblem& problem)
       : api_(api), handle_(handle), c_(convolution), problem_(problem) {
-    graph_ = make_dnn_graph(api, handle, convolution, problem);
     if (!problem.options.variant.empty()) {
-      chosen_ = plan_of(engine_from(api, graph_, problem.options.variant));
+      take_named();
       return;
     }
-    engines_ = find_engines(api, graph_, problem);
+    graph_ = std::make_shared<DnnGraph>(make_dnn_graph(api, handle, convolution, problem));
+    engines_ = find_engines(api, *graph_, problem);
     std::string why = "no engine takes it";
     for (const DnnEngine& engine : engines_) {
       if (try_plan(engine, chosen_, why)) return;
@@ -37,10 +68,11 @@ class DnnCall : public LibraryCall {
 
   std::string id() const override {
     const bool tf32 = problem_.dtype == DType::f32 && problem_.options.tf32;
-    return str("cudnn.", kKinds[c_.kind], ".", problem_.dtype, tf32 ? ".tf32." : ".", chosen_.text);
+    return str("cudnn.", kKinds[c_.kind], ".", problem_.dtype, tf32 ? ".tf32." : ".",
+               chosen_->text);
   }
 
-  std::int64_t workspace_bytes() const override { return chosen_.workspace; }
+  std::int64_t workspace_bytes() const override { return chosen_->workspace; }
 
   const char* run(void* stream, const LibraryOperands& operands) const override {
     const cudnnStatus_t placed = api_.set_stream(handle_, static_cast<cudaStream_t>(stream));
@@ -51,18 +83,20 @@ class DnnCall : public LibraryCall {
       said_ = e.what();
       return said_.c_str();
     }
-    const cudnnStatus_t status = api_.execute(handle_, chosen_.plan.raw(), pack_.raw());
+    const cudnnStatus_t status = api_.execute(handle_, chosen_->plan.raw(), pack_.raw());
     return status == CUDNN_STATUS_SUCCESS ? nullptr : api_.text(status);
   }
 
   std::int64_t tune_bytes() const override { return problem_.options.workspace_limit; }
 
   double tune(void* stream, const LibraryOperands& operands, int most) override {
-    if (engines_.empty()) engines_ = find_engines(api_, graph_, problem_);
+    if (engines_.empty()) engines_ = find_engines(api_, *graph_, problem_);
     double best = -1;
-    Plan winner;
-    const std::size_t count =
-        std::min({engines_.size(), static_cast<std::size_t>(most), kMostTuned});
+    std::shared_ptr<const Plan> winner;
+    // For gradients of weights the first guesses are often not the best.
+    const std::size_t tried =
+        c_.kind == Convolution::kFilter ? kMostTuned : static_cast<std::size_t>(most);
+    const std::size_t count = std::min({engines_.size(), tried, kMostTuned});
     std::string why;
     for (std::size_t i = 0; i < count; ++i) {
       if (!try_plan(engines_[i], chosen_, why)) continue;
@@ -77,6 +111,21 @@ class DnnCall : public LibraryCall {
   }
 
  private:
+  /// The plan of the variant, made or shared.
+  void take_named() {
+    static std::map<std::string, std::weak_ptr<const Made>> known;
+    std::weak_ptr<const Made>& place = known[key_of(c_, problem_)];
+    std::shared_ptr<const Made> made = place.lock();
+    if (!made) {
+      auto fresh = std::make_shared<Made>();
+      fresh->graph = make_dnn_graph(api_, handle_, c_, problem_);
+      fresh->plan = plan_of(engine_from(api_, fresh->graph, problem_.options.variant));
+      place = made = fresh;
+    }
+    graph_ = {made, &made->graph};
+    chosen_ = {made, &made->plan};
+  }
+
   Plan plan_of(const DnnEngine& engine) const {
     Plan out;
     out.plan = Descriptor(api_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -88,14 +137,15 @@ class DnnCall : public LibraryCall {
     return out;
   }
 
-  bool try_plan(const DnnEngine& engine, Plan& into, std::string& why) const {
+  bool try_plan(const DnnEngine& engine, std::shared_ptr<const Plan>& into,
+                std::string& why) const {
     try {
       Plan plan = plan_of(engine);
       if (plan.workspace > problem_.options.workspace_limit) {
         why = str("it wants ", plan.workspace, " bytes of workspace");
         return false;
       }
-      into = std::move(plan);
+      into = std::make_shared<Plan>(std::move(plan));
       return true;
     } catch (const RunError& e) {
       why = e.what();
@@ -138,9 +188,9 @@ class DnnCall : public LibraryCall {
   cudnnHandle_t handle_;
   Convolution c_;
   LibraryProblem problem_;
-  DnnGraph graph_;
+  std::shared_ptr<const DnnGraph> graph_;
   std::vector<DnnEngine> engines_;
-  Plan chosen_;
+  std::shared_ptr<const Plan> chosen_;
   mutable Descriptor pack_;  // of the addresses of the last run
   mutable LibraryOperands packed_;
   mutable std::string said_;

@@ -52,9 +52,22 @@ class Events {
 
 LibraryVersions library_versions() {
   LibraryVersions out;
-  if (const LtApi* lt = lt_api(out.cublaslt_why)) out.cublaslt = library_version(lt->version());
-  if (const DnnApi* dnn = dnn_api(out.cudnn_why)) out.cudnn = library_version(dnn->version());
+  if (lt_api(out.cublaslt_why)) out.cublaslt = lt_version().version;
+  if (dnn_api(out.cudnn_why)) out.cudnn = dnn_version().version;
   return out;
+}
+
+LibraryVersions kept_library_versions() {
+  LibraryVersions out;
+  out.cublaslt = kept_version("cublaslt", lt_version);
+  out.cudnn = kept_version("cudnn", dnn_version);
+  return out;
+}
+
+void start_libraries(bool cublaslt, bool cudnn) {
+  std::string ignored;  // whoever makes a call hears it
+  if (cublaslt) lt_handle(ignored);
+  if (cudnn) dnn_handle(ignored);
 }
 
 std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& c, DType result,

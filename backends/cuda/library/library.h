@@ -63,12 +63,18 @@ class LibraryCall {
   virtual double tune(void* stream, const LibraryOperands& operands, int most = 8) = 0;
 };
 
-/// What is there, for messages and identities; loads the libraries on first use.
+/// What is there, for messages; opens the libraries.
 struct LibraryVersions {
   std::string cublaslt, cudnn;          // "13.1.0"; empty: not there
   std::string cublaslt_why, cudnn_why;  // why not
 };
 LibraryVersions library_versions();
+/// The same for identities, without opening what was opened before; no reasons.
+LibraryVersions kept_library_versions();
+
+/// Opens libraries, which takes long; then their handles can be made, with a current context.
+void open_libraries(bool cublaslt, bool cudnn);
+void start_libraries(bool cublaslt, bool cudnn);
 
 /// `result`: dtype of c, the contraction's own or f32 of halves. Null with `why` when no library
 /// takes it. A context must be current; calls are made and run by one thread at a time.

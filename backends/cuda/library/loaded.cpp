@@ -2,6 +2,7 @@
 #include "backends/cuda/library/loaded.h"
 
 #include "backends/cuda/driver/shared_library.h"
+#include "backends/cuda/library/library.h"
 #include "base/error.h"
 
 namespace plait::cuda {
@@ -19,7 +20,8 @@ void take(const SharedLibrary& library, const char* name, F& function, std::stri
 template <class Api>
 struct Loaded {
   Api api;
-  std::string why;  // empty: it is there
+  SharedLibrary library{};
+  std::string why{};  // empty: it is there
 };
 
 void want_version(std::size_t found, std::size_t least, const char* name, std::string& why) {
@@ -35,6 +37,7 @@ Loaded<LtApi> load_lt() {
     out.why = str("cuBLASLt is not there: ", lib.why);
     return out;
   }
+  out.library = lib;
   LtApi& api = out.api;
   take(lib, "cublasLtCreate", api.create, out.why);
   take(lib, "cublasLtGetVersion", api.version, out.why);
@@ -65,6 +68,7 @@ Loaded<DnnApi> load_dnn() {
     out.why = str("cuDNN is not there: ", lib.why);
     return out;
   }
+  out.library = lib;
   DnnApi& api = out.api;
   take(lib, "cudnnCreate", api.create, out.why);
   take(lib, "cudnnGetVersion", api.version, out.why);
@@ -81,6 +85,16 @@ Loaded<DnnApi> load_dnn() {
   return out;
 }
 
+const Loaded<LtApi>& lt() {
+  static const Loaded<LtApi> loaded = load_lt();
+  return loaded;
+}
+
+const Loaded<DnnApi>& dnn() {
+  static const Loaded<DnnApi> loaded = load_dnn();
+  return loaded;
+}
+
 template <class Api>
 const Api* usable(const Loaded<Api>& loaded, std::string& why) {
   if (loaded.why.empty()) return &loaded.api;
@@ -90,14 +104,18 @@ const Api* usable(const Loaded<Api>& loaded, std::string& why) {
 
 }  // namespace
 
-const LtApi* lt_api(std::string& why) {
-  static const Loaded<LtApi> loaded = load_lt();
-  return usable(loaded, why);
+const LtApi* lt_api(std::string& why) { return usable(lt(), why); }
+
+const DnnApi* dnn_api(std::string& why) { return usable(dnn(), why); }
+
+LibraryVersion lt_version() {
+  if (!lt().why.empty()) return {};
+  return {library_version(lt().api.version()), lt().library.file()};
 }
 
-const DnnApi* dnn_api(std::string& why) {
-  static const Loaded<DnnApi> loaded = load_dnn();
-  return usable(loaded, why);
+LibraryVersion dnn_version() {
+  if (!dnn().why.empty()) return {};
+  return {library_version(dnn().api.version()), dnn().library.file()};
 }
 
 cublasLtHandle_t lt_handle(std::string& why) {
@@ -118,6 +136,15 @@ cudnnHandle_t dnn_handle(std::string& why) {
   if (status == CUDNN_STATUS_SUCCESS) return handle;
   why = str("cuDNN does not start: ", api->text(status));
   return handle = nullptr;
+}
+
+void open_libraries(bool cublaslt, bool cudnn) {
+  if (cublaslt) lt();
+  if (!cudnn) return;
+  // What it opens by itself with the first plan.
+  for (const char* part : {"libcudnn_graph.so.9", "libcudnn_engines_precompiled.so.9"}) {
+    open_beside(dnn().library, part);
+  }
 }
 
 std::string library_version(std::size_t number) {

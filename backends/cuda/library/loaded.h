@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "backends/cuda/driver/kept_version.h"
+
 namespace plait::cuda {
 
 struct LtApi {
@@ -44,6 +46,10 @@ struct DnnApi {
 /// Null with the reason when the library is not there, too old, or lacks something.
 const LtApi* lt_api(std::string& why);
 const DnnApi* dnn_api(std::string& why);
+
+/// Empty when it cannot be used.
+LibraryVersion lt_version();
+LibraryVersion dnn_version();
 
 /// Made with the context that is current at the first call. Null with the reason.
 cublasLtHandle_t lt_handle(std::string& why);

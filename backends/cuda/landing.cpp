@@ -1,0 +1,58 @@
+// Reserving slots, feeding one, moving it into place.
+#include "backends/cuda/landing.h"
+
+#include "backends/cuda/code.h"
+
+namespace plait::cuda {
+namespace {
+
+// Less than this in all is copied sooner than two streams agree.
+constexpr std::int64_t kLeastBytes = 64 << 10;
+
+}  // namespace
+
+void Landing::reserve(const Memory& memory) {
+  underway_.clear();
+  places_.clear();
+  std::int64_t bytes = 0;
+  for (int buffer : memory.feeds) {
+    const auto at = static_cast<std::size_t>(buffer);
+    places_[buffer] = {memory.buffers[at], bytes};
+    bytes += rounded(memory.bytes[at]);
+  }
+  if (bytes < kLeastBytes) {
+    places_.clear();
+    return;
+  }
+  if (bytes == slot_bytes_) return;
+  device_->release(data_);
+  data_ = nullptr;
+  data_ = device_->allocate(2 * bytes, "feeds of two runs");
+  slot_bytes_ = bytes;
+}
+
+bool Landing::feed(int buffer, const void* from, const Laid& laid) {
+  const auto place = places_.find(buffer);
+  if (place == places_.end() || (!laid.plain() && !Placer::takes(laid))) return false;
+  device_->feed(slot_, slot(place->second), from, laid.bytes());
+  underway_[buffer] = laid;
+  return true;
+}
+
+void Landing::land() {
+  if (underway_.empty()) return;
+  device_->take_feeds(slot_);
+  for (const auto& [buffer, laid] : underway_) {
+    const Place& place = places_.at(buffer);
+    if (laid.plain()) {
+      device_->copy(place.buffer, slot(place), laid.bytes());
+    } else {
+      placer_->place(place.buffer, slot(place), laid);
+    }
+  }
+  device_->feeds_taken(slot_);
+  underway_.clear();
+  slot_ = 1 - slot_;
+}
+
+}  // namespace plait::cuda

@@ -1,0 +1,85 @@
+// The kernel that places elements, and its launches.
+#include "backends/cuda/placer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace plait::cuda {
+namespace {
+
+constexpr std::size_t kMostAxes = 8;
+constexpr int kThreads = 256;
+constexpr std::int64_t kPerThread = 4, kMostBlocks = 65536;
+
+// Words: to, from, the first element's number, how many; sizes; steps in the layout, elements.
+constexpr const char* kText = R"(
+typedef unsigned long long pl_word;
+template <int K> struct pl_words { pl_word v[K]; };
+template <class T> __device__ __forceinline__ void pl_place(const pl_words<20>& w) {
+  T* const to = (T*)w.v[0];
+  const T* const from = (const T*)w.v[1];
+  const pl_word count = w.v[3], stride = (pl_word)gridDim.x * blockDim.x;
+  for (pl_word i = (pl_word)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
+    pl_word rest = w.v[2] + i, at = 0;
+    for (int d = 7; d >= 0; --d) {
+      at += rest % w.v[4 + d] * w.v[12 + d];
+      rest /= w.v[4 + d];
+    }
+    to[at] = from[i];
+  }
+}
+extern "C" __global__ void pl_place_1(const pl_words<20> w) { pl_place<unsigned char>(w); }
+extern "C" __global__ void pl_place_2(const pl_words<20> w) { pl_place<unsigned short>(w); }
+extern "C" __global__ void pl_place_4(const pl_words<20> w) { pl_place<unsigned>(w); }
+extern "C" __global__ void pl_place_8(const pl_words<20> w) { pl_place<pl_word>(w); }
+)";
+
+}  // namespace
+
+Placer::~Placer() { device_->release(through_); }
+
+bool Placer::takes(const Laid& laid) {
+  return laid.sizes.size() <= kMostAxes && laid.sizes.size() == laid.order.size();
+}
+
+void Placer::launch(char* to, const char* from, std::int64_t first, std::int64_t count,
+                    const Laid& laid) {
+  if (count == 0) return;
+  if (!module_) module_ = device_->compile({kText}).modules[0];
+  Launch out;
+  out.function = module_->function(str("pl_place_", laid.width));
+  out.threads = kThreads;
+  const std::int64_t per_block = kThreads * kPerThread;
+  out.blocks = std::min(kMostBlocks, (count + per_block - 1) / per_block);
+  out.words = {reinterpret_cast<Word>(to), reinterpret_cast<Word>(from), static_cast<Word>(first),
+               static_cast<Word>(count)};
+  out.words.resize(4 + kMostAxes, 1);      // sizes
+  out.words.resize(4 + 2 * kMostAxes, 0);  // steps
+  const std::size_t rank = laid.sizes.size();
+  Word step = 1;
+  for (std::size_t i = rank; i-- > 0;) {
+    const auto axis = static_cast<std::size_t>(laid.order[i]);
+    out.words[4 + kMostAxes - rank + axis] = static_cast<Word>(laid.sizes[axis]);
+    out.words[4 + 2 * kMostAxes - rank + axis] = step;
+    step *= static_cast<Word>(laid.sizes[axis]);
+  }
+  device_->launch(out);
+}
+
+void Placer::place(char* to, const char* from, const Laid& laid) {
+  launch(to, from, 0, laid.bytes() / laid.width, laid);
+}
+
+void Placer::write(char* to, const void* from, const Laid& laid) {
+  if (!through_) through_ = device_->allocate(kThroughBytes, "arrays on their way to a layout");
+  const std::int64_t all = laid.bytes() / laid.width, most = kThroughBytes / laid.width;
+  for (std::int64_t first = 0; first < all; first += most) {
+    const std::int64_t count = std::min(most, all - first);
+    const char* part = static_cast<const char*>(from) + first * laid.width;
+    device_->write(through_, part, count * laid.width);
+    launch(to, through_, first, count, laid);
+  }
+}
+
+}  // namespace plait::cuda

@@ -1,0 +1,38 @@
+// Work on many things at once, on as many threads as there are cpus.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace plait {
+
+/// Calls work(i) for every i below `count`, from several threads. What one of them raises is raised
+/// here, and the rest is left out.
+template <class Work>
+void in_parallel(std::size_t count, Work work) {
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr trouble;
+  std::mutex mutex;
+  const auto take = [&] {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!trouble) trouble = std::current_exception();
+      next = count;
+    }
+  };
+  std::vector<std::thread> threads;
+  const std::size_t most = std::min<std::size_t>(std::thread::hardware_concurrency(), 16);
+  for (std::size_t t = 1; t < std::min(most, count); ++t) threads.emplace_back(take);
+  take();
+  for (std::thread& thread : threads) thread.join();
+  if (trouble) std::rethrow_exception(trouble);
+}
+
+}  // namespace plait

@@ -1,0 +1,79 @@
+// Uniform draws, a few thousand of them over and over.
+#include "run/stand_in.h"
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "base/philox.h"
+#include "ops/initializers.h"
+#include "run/in_parallel.h"
+
+namespace plait {
+namespace {
+
+constexpr std::int64_t kPattern = 65521;  // a prime: rows of matrices differ
+
+struct Spread {
+  double mean = 0, deviation = 0;
+};
+
+/// Of a kind that draws; nothing for the others.
+std::optional<Spread> spread_of(const ir::State& state) {
+  const Sizes sizes = sizes_of(state.type.shape);
+  const auto as = [&]<class A>(A) { return ir::decode<A>(state.init.attrs, state.init.kind); };
+  const std::string& kind = state.init.kind;
+  if (kind == init::Normal::kKind) {
+    const auto a = as(init::Normal{});
+    return Spread{a.mean, a.std};
+  }
+  if (sizes.size() < 2) return std::nullopt;
+  double count = 1;
+  for (std::int64_t size : sizes) count *= static_cast<double>(size);
+  const double in = count / static_cast<double>(sizes[0]);
+  const double out = count / static_cast<double>(sizes[1]);
+  if (kind == init::Xavier::kKind)
+    return Spread{0, as(init::Xavier{}).gain * std::sqrt(2 / (in + out))};
+  if (kind == init::Kaiming::kKind) {
+    const auto a = as(init::Kaiming{});
+    return Spread{0, a.gain / std::sqrt(a.fan_out ? out : in)};
+  }
+  if (kind == init::Orthogonal::kKind) {
+    const double longest = std::max(static_cast<double>(sizes[0]), in);
+    return Spread{0, as(init::Orthogonal{}).gain / std::sqrt(longest)};
+  }
+  return std::nullopt;
+}
+
+Array stand_in(const ir::State& state, std::uint64_t seed) {
+  Array out(state.type.dtype, sizes_of(state.type.shape));
+  const std::optional<Spread> spread = out.count() > kPattern ? spread_of(state) : std::nullopt;
+  if (!spread) return initial_value(state, seed);
+  const RandomKey key{seed, 0, 0};
+  const double half = std::sqrt(3.0) * spread->deviation;
+  for (std::int64_t i = 0; i < kPattern; ++i) {
+    const double draw = 2 * random_uniform(key, static_cast<std::uint64_t>(i)) - 1;
+    out.set(i, spread->mean + half * draw);
+  }
+  const std::size_t pattern = static_cast<std::size_t>(kPattern) * size_of(out.dtype());
+  for (std::size_t at = pattern; at < out.byte_count(); at += pattern) {
+    std::memcpy(out.data() + at, out.data(), std::min(pattern, out.byte_count() - at));
+  }
+  return out;
+}
+
+}  // namespace
+
+Arrays stand_in_values(const std::vector<ir::State>& states, std::uint64_t seed) {
+  std::vector<Array> values(states.size());
+  in_parallel(states.size(), [&](std::size_t i) {
+    if (states[i].init.kind != "zeros") values[i] = stand_in(states[i], seed);
+  });
+  Arrays out;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (states[i].init.kind != "zeros") out.emplace(states[i].name, std::move(values[i]));
+  }
+  return out;
+}
+
+}  // namespace plait
