@@ -175,6 +175,9 @@ class Grouper {
     Direction direction = Direction::kNone;
     if (f.kind == Kind::kReduce) d = settle_direction(sight_, n, grown, places, false, direction);
     if (!d) return d;
+    if (sums_columns(direction) && columns_of(to) >= options_.most_columns) {
+      return Decision::forbid(str("it sums ", options_.most_columns, " columns already"));
+    }
     if (f.kind != Kind::kReduce) d = covers(sight_, n, grown, places, epilogue);
     if (!d) return d;
     if (touched(n, g) > options_.most_buffers) {
@@ -193,6 +196,13 @@ class Grouper {
 
   static std::string space_text(const std::vector<Dim>& space) {
     return shape_text(Shape(space.begin(), space.end()));
+  }
+
+  static bool sums_columns(Direction d) { return d == Direction::kColumn || d == Direction::kBoth; }
+  int columns_of(const Group& g) const {
+    return static_cast<int>(std::count_if(g.nodes.begin(), g.nodes.end(), [&](ir::NodeId m) {
+      return sums_columns(out_.directions[at(m)]);
+    }));
   }
 
   int touched(ir::NodeId n, int g) {

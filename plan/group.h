@@ -38,6 +38,7 @@ struct GroupOptions {
   bool fuse = true;       // false: every node its own kernel, for tests and comparison
   int most_nodes = 96;    // of one kernel
   int most_buffers = 30;  // that one kernel touches
+  int most_columns = 8;   // sums over rows of one kernel: each takes registers in every thread
 };
 
 Grouping group(const ir::Graph& graph, const std::vector<NodeFacts>& facts, const Layouts& layouts,

@@ -65,8 +65,8 @@ class Device {
   virtual void zero(char* to, std::int64_t bytes) = 0;
   virtual void copy(char* to, const char* from, std::int64_t bytes) = 0;  // within the device
 
-  /// A write on a second stream, beside what runs, into one of two slots of memory, 0 or 1: it comes
-  /// behind the last feeds_taken(slot). `from` may be changed once this returns.
+  /// A write on a second stream, beside what runs, into one of two slots of memory, 0 or 1: it
+  /// comes behind the last feeds_taken(slot). `from` may be changed once this returns.
   virtual void feed(int slot, char* to, const void* from, std::int64_t bytes) = 0;
   /// What is asked for from now on finds what the slot was fed.
   virtual void take_feeds(int slot) = 0;

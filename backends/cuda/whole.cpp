@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t kRanges = 6, kMeetings = 4, kFirstMeeting = 2,
                       kFirstRange = kFirstMeeting + kMeetings, kFirst = kFirstRange + 3 * kRanges;
-// Buffers nearer to each other than this are one range.
-constexpr std::int64_t kNear = 1024;
+// Buffers nearer to each other than this are one range: nothing of anyone else lies between them.
+constexpr std::int64_t kNear = 256;
 
 struct Range {
   const char* begin;

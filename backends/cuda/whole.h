@@ -1,6 +1,6 @@
-// A tiny program as one kernel of one block: the bodies of all its calls with a barrier behind
-// each, any number of runs in one launch. What fits is brought into shared memory first, so that a
-// value that was just written is read again at once.
+// A tiny program as one kernel of one block: the bodies of all its calls, dealt out to warps, with
+// barriers where a call needs what others wrote, any number of runs in one launch. What fits is
+// brought into shared memory first, so that a value that was just written is read again at once.
 #pragma once
 
 #include <string>

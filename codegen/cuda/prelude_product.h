@@ -238,6 +238,10 @@ struct pl_place {
     from = split * each;
     steps = all - from < each ? all - from : each;
   }
+  static __device__ __forceinline__ int64_t count(const pl_word* w) {
+    const I down = (P::rows(w) + P::BM - 1) / P::BM, across = (P::columns(w) + P::BN - 1) / P::BN;
+    return P::batches(w) * P::SPLITS * ((int64_t)down * across);
+  }
   __device__ __forceinline__ pl_target<P> target(const pl_word* w) const {
     pl_target<P> to{w, batch, m, n, P::rows(w), P::columns(w), nullptr, 0};
     if constexpr (P::SPLITS > 1) {
@@ -248,8 +252,8 @@ struct pl_place {
   }
 };
 
-/// A block has one tile. SLICES groups of its warps share the tile's part of k, each with a pipe of
-/// its own, and add up in the end.
+/// A block has a tile, or one after the other. SLICES groups of its warps share the tile's part of
+/// k, each with a pipe of its own, and add up in the end.
 template <class P>
 struct pl_product {
   typedef typename P::I I;
@@ -261,33 +265,78 @@ struct pl_product {
   static constexpr int PIPE = P::STAGES * STAGE;
   static constexpr int TABLES = A::TABLE_BYTES + B::TABLE_BYTES;
   static constexpr int NEEDED = SLICES * (PIPE + TABLES) + Core::ASYNC * 1024;
+  static constexpr int AHEAD = P::STAGES - 1 - Core::LAG;  // stages that are on their way
+  static constexpr int FIRST = P::STAGES - AHEAD;          // where those of a new tile lie
+  static constexpr bool LATE = A::LATE || B::LATE;         // registers are placed in the next step
+  static_assert(AHEAD > LATE, "stages");
   static_assert(SLICES == 1 || P::SPLITS == 1, "k is shared once");
   static_assert(NEEDED <= P::BLOCK_BYTES, "shared memory");
   static_assert(Core::STORE_BYTES + Core::ASYNC * 1024 <= P::BLOCK_BYTES, "shared memory");
 
   static __device__ __forceinline__ void run(const pl_word* w, int64_t block) {
+    walk(w, block, block + 1, 1);
+  }
+  /// As many blocks as there are; each has every so many-th tile.
+  static __device__ __forceinline__ void run_all(const pl_word* w, int64_t block) {
+    static_assert(SLICES == 1 && Core::STORE_BYTES <= FIRST * STAGE && !LATE, "meanwhile");
+    walk(w, block, pl_place<P>::count(w), gridDim.x);
+  }
+
+  /// Every step-th tile from `block` to `end`: a tile's first stages come while the sums of the one
+  /// before are stored.
+  static __device__ __forceinline__ void walk(const pl_word* w, int64_t block, int64_t end,
+                                              int64_t step) {
     unsigned char* shared = pl_dynamic;
     if constexpr (Core::ASYNC) shared += -(uint32_t)(uint64_t)shared & 1023;
     const int slice = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
-    const pl_place<P> at(w, block);
+    pl_place<P> at(w, block);
     A a;
     B b;
-    const I from = (at.from + slice) * A::Tile::K;
+    begin(w, shared, at, a, b, slice, thread);
+    int bad = 0;
+#pragma unroll 1
+    while (true) {
+      Core core;
+      core.start();
+      loop(w, shared + slice * PIPE, at, a, b, core, steps_of(at), slice);
+      __syncthreads();
+      if constexpr (SLICES > 1) {
+        gather(core, (float*)shared, slice, thread);
+        if (slice != 0) return;
+      }
+      pl_target<P> to = at.target(w);
+      block += step;
+      if (block < end) {
+        at = pl_place<P>(w, block);
+        begin(w, shared, at, a, b, slice, thread);
+      }
+      core.finish(to, shared);
+      bad |= to.bad;
+      if (block >= end) break;
+    }
+    pl_report<P>(w, bad);
+  }
+
+  /// Every slice has as many tiles of k; those behind the end are zeros.
+  static __device__ __forceinline__ I steps_of(const pl_place<P>& at) {
+    return (at.steps + SLICES - 1) / SLICES;
+  }
+
+  /// Places of a tile, and its first stages.
+  static __device__ __forceinline__ void begin(const pl_word* w, unsigned char* shared,
+                                               const pl_place<P>& at, A& a, B& b, int slice,
+                                               int thread) {
+    const I from = (at.from + slice) * A::Tile::K, steps = steps_of(at);
     unsigned char* const tables = shared + SLICES * PIPE + slice * TABLES;
     a.start(w, thread, 1 + slice, at.batch, at.m, P::rows(w), from, tables);
     b.start(w, thread, 1 + slice, at.batch, at.n, P::columns(w), from, tables + A::TABLE_BYTES);
-    Core core;
-    core.start();
-    // Every slice has as many tiles; those behind the end of k are zeros.
-    loop(w, shared + slice * PIPE, at, a, b, core, (at.steps + SLICES - 1) / SLICES, slice);
-    __syncthreads();
-    if constexpr (SLICES > 1) {
-      gather(core, (float*)shared, slice, thread);
-      if (slice != 0) return;
+    unsigned char* const first = shared + slice * PIPE + FIRST * STAGE;
+#pragma unroll
+    for (int s = 0; s < AHEAD; ++s) {
+      if (s < steps) fetch(w, first + s * STAGE, a, b);
+      if (s < steps && s < AHEAD - LATE) place(first + s * STAGE, a, b);
+      pl_copy_commit();
     }
-    pl_target<P> to = at.target(w);
-    core.finish(to, shared);
-    pl_report<P>(w, to.bad);
   }
 
   /// The first slice adds the others', in their order.
@@ -314,16 +363,7 @@ struct pl_product {
   static __device__ __forceinline__ void loop(const pl_word* w, unsigned char* shared,
                                               const pl_place<P>& at, A& a, B& b, Core& core,
                                               I steps, int slice) {
-    constexpr int AHEAD = P::STAGES - 1 - Core::LAG;
-    constexpr bool LATE = A::LATE || B::LATE;  // registers are placed in the next step
-    static_assert(AHEAD > LATE, "stages");
-#pragma unroll
-    for (int s = 0; s < AHEAD; ++s) {
-      if (s < steps) fetch(w, shared + s * STAGE, a, b);
-      if (s < steps && s < AHEAD - LATE) place(shared + s * STAGE, a, b);
-      pl_copy_commit();
-    }
-    int now = 0, next = AHEAD;
+    int now = FIRST, next = 0;
     const I asks = steps > P::AHEAD_STEPS ? steps - P::AHEAD_STEPS : 0;
 #pragma unroll 1
     for (I i = 0; i < steps; ++i) {

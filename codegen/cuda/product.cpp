@@ -51,6 +51,7 @@ class ProductText {
     packed_ = tensor && shape.splits == 1 && put_ > 1 && is_half(form.dtype) &&
               (!epilogue || rounds_first(form.dtype, *epilogue));
     if (tensor) choose_pieces();
+    walks_ = walks();
   }
 
   Printed run() {
@@ -109,6 +110,13 @@ class ProductText {
     ahead_steps_ = 3 + ahead_rows_ * row / kStepBytes;
   }
 
+  /// Whether the next tile's first stages lie beside the sums of this one.
+  bool walks() const {
+    const int sums = s_.bm * (s_.bn + 8) * (packed_ ? 2 : 4);
+    const int behind = 2 * (s_.bm + s_.bn) * s_.bk * static_cast<int>(size_of(f_.dtype));
+    return s_.walks && sums <= behind;
+  }
+
   void set_sizes(Printed& p) const {
     const Dim batch = extent_of(f_.batch), rows = extent_of(f_.rows);
     const Dim columns = extent_of(f_.columns), elements = batch * rows * columns;
@@ -117,6 +125,7 @@ class ProductText {
       return;
     }
     p.blocks = batch * ceildiv(rows, s_.bm) * ceildiv(columns, s_.bn) * s_.splits;
+    if (walks_) p.blocks = min(p.blocks, Dim(kMultiprocessors));
     if (s_.splits == 1) return;
     const auto bytes = static_cast<std::int64_t>(size_of(acc_type(f_.dtype)));
     p.scratch_sizes = {ceildiv(elements * s_.splits * bytes, 8)};
@@ -370,17 +379,18 @@ class ProductText {
 
   std::string kernels_text(int words) const {
     const auto both = [&](const std::string& name, const std::string& call,
-                          const std::string& threads) {
+                          const std::string& threads, const std::string& launched) {
       return str("__device__ __forceinline__ void ", name,
                  "_body(const pl_word* w, int64_t block) { ", call, "(w, block); }\n",
                  "extern \"C\" __global__ void __launch_bounds__(", threads, ") ", name,
-                 "(const pl_words<", words, "> w) {\n  ", name, "_body(w.v, blockIdx.x);\n}\n");
+                 "(const pl_words<", words, "> w) {\n  ", launched, "(w.v, blockIdx.x);\n}\n");
     };
     if (s_.core == Core::kSimple) {
-      return both("@", str("pl_product_simple<@_p, ", s_.lanes, ">"), "256");
+      return both("@", str("pl_product_simple<@_p, ", s_.lanes, ">"), "256", "@_body");
     }
-    std::string text = both("@", "pl_product<@_p>::run", str(s_.threads()));
-    if (s_.splits > 1) text += both("@_finish", "pl_product_finish<@_p>", "256");
+    std::string text = both("@", "pl_product<@_p>::run", str(s_.threads()),
+                            walks_ ? "pl_product<@_p>::run_all" : "@_body");
+    if (s_.splits > 1) text += both("@_finish", "pl_product_finish<@_p>", "256", "@_finish_body");
     return text;
   }
 
@@ -395,6 +405,7 @@ class ProductText {
   int ahead_rows_ = 0;            // of a warp's: what they load is asked for before
   int ahead_steps_ = 0;           // tiles of k before the last
   bool packed_ = false;           // halves when they are stored
+  bool walks_ = false;            // a block has several tiles
   std::vector<Dim> parameters_;
 };
 

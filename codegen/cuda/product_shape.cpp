@@ -71,6 +71,20 @@ Decision fits_wgmma(const Form& f, const Shape& s) {
   return Decision::allow();
 }
 
+/// Only where there are more tiles than run at once, and one at a time on a multiprocessor.
+Decision fits_walk(const Form& f, const Shape& s) {
+  if (s.core != Core::kWgmma || !is_half(f.dtype) || s.splits > 1 || s.slices > 1) {
+    return Decision::forbid("its tiles are no plain ones of halves");
+  }
+  const Dim tiles =
+      extent_of(f.batch) * ceildiv(extent_of(f.rows), s.bm) * ceildiv(extent_of(f.columns), s.bn);
+  if (tiles.hi() <= kMultiprocessors) return Decision::forbid("its tiles run at once");
+  if (s.threads() > 256 || held_blocks(f, s) > 1) {
+    return Decision::forbid("a multiprocessor has other warps");
+  }
+  return Decision::allow();
+}
+
 int table_bytes(const FormOperand& x, int rows, const Shape& s) {
   const bool table = x.along_k && !x.linear && rows * s.bk / x.vector / s.loading() > 8;
   return table ? rows * (x.guarded ? 16 : 8) : 0;
@@ -88,6 +102,7 @@ int stage_bytes(const Form& f, const Shape& s) {
 
 // What the guess is made of: microseconds, of an H200.
 constexpr double kBegin = 1.4;     // a launch, the first tile's way
+constexpr double kNext = 0.4;      // the next tile's way, where it comes before it is its turn
 constexpr double kLatency = 0.75;  // from asking for a tile to its being there
 constexpr double kBytes = 85e3;    // per microsecond into one multiprocessor
 constexpr double kImage = 62e3;    // the same where an image is gathered
@@ -159,7 +174,8 @@ std::string to_text(const Shape& s) {
   const auto* core = std::find_if(std::begin(kCoreNames), std::end(kCoreNames),
                                   [&](const CoreName& c) { return c.core == s.core; });
   return str(s.bm, "x", s.bn, "x", s.bk, ".", core->name, ".s", s.stages,
-             s.slices > 1 ? str(".g", s.slices) : "", s.splits > 1 ? str(".k", s.splits) : "");
+             s.slices > 1 ? str(".g", s.slices) : "", s.splits > 1 ? str(".k", s.splits) : "",
+             s.walks ? ".w" : "");
 }
 
 std::optional<Shape> shape_from_text(const std::string& text) {
@@ -173,7 +189,8 @@ std::optional<Shape> shape_from_text(const std::string& text) {
   }
   const char* rest = text.c_str() + read;
   if (std::sscanf(rest, ".g%d%n", &s.slices, &read) == 1) rest += read;
-  std::sscanf(rest, ".k%d", &s.splits);
+  if (std::sscanf(rest, ".k%d%n", &s.splits, &read) == 1) rest += read;
+  s.walks = std::string(rest) == ".w";
   for (const CoreName& c : kCoreNames) {
     if (std::string(c.name) == name) s.core = c.core;
   }
@@ -224,6 +241,7 @@ Decision fits(const Form& f, const Shape& s, bool tf32) {
     return Decision::forbid("its threads do not divide the tile");
   }
   if (block_bytes(f, s) > kMostBlockBytes) return Decision::forbid("too much shared memory");
+  if (s.walks) return fits_walk(f, s);
   return Decision::allow();
 }
 
@@ -246,7 +264,7 @@ double cost(const Form& f, const Shape& s, const DimBindings& largest) {
   const double store =
       s.bm * s.bn *
       (held * (kStore + (s.splits > 1 ? 0 : shown * f.element_us)) + (s.slices - 1) * kGather);
-  double total = kBegin + waves * (steps * step + store) + (waves - 1);
+  double total = kBegin + waves * (steps * step + store) + (waves - 1) * (s.walks ? kNext : 1);
   if (s.core == Core::kMma) total *= 1.05;
   if (s.splits > 1) {  // partial sums are written and read
     const double elements =
@@ -281,7 +299,10 @@ void each_shape(const Form& f, std::int64_t steps, int bk, F see) {
       for (const int splits : kSplits) {
         if (splits > 1 && splits * 2 > steps) break;
         Shape s{t.core, t.bm, t.bn, bk, t.warps_m, t.warps_n, 2, splits, slices, 1};
-        see(s, stage_counts(f, s, (steps - 1) / (splits * slices) + 1));
+        const std::vector<int> stages = stage_counts(f, s, (steps - 1) / (splits * slices) + 1);
+        see(s, stages);
+        s.walks = true;
+        if (t.core == Core::kWgmma && splits * slices == 1) see(s, stages);
       }
     }
   }

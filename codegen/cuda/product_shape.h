@@ -1,5 +1,6 @@
 // How a contraction's kernel is cut: its tile, its core, stages, slices and splits. As text in a
-// program's decisions ("128x128x64.mma.s3.k4", "64x32x64.wg.s4.g4", "simple").
+// program's decisions ("128x128x64.mma.s3.k4", "64x32x64.wg.s4.g4", "128x256x64.wg.s4.w",
+// "simple").
 #pragma once
 
 #include <optional>
@@ -16,9 +17,10 @@ struct Shape {
   int bm = 0, bn = 0, bk = 0;  // of the tile, elements
   int warps_m = 0, warps_n = 0;
   int stages = 2;
-  int splits = 1;  // of k over blocks
-  int slices = 1;  // of k over groups of a block's warps
-  int lanes = 1;   // threads of an element, without tiles
+  int splits = 1;      // of k over blocks
+  int slices = 1;      // of k over groups of a block's warps
+  int lanes = 1;       // threads of an element, without tiles
+  bool walks = false;  // a block has several tiles, and the next one comes while it stores
   /// Threads that share the work of bringing a tile.
   int loading() const { return warps_m * warps_n * 32; }
   int threads() const { return core == Core::kSimple ? 256 : loading() * slices; }

@@ -102,6 +102,28 @@ TEST(CudaProductElement, StatesAreUpdatedInPlace) {
   }
 }
 
+/// More tiles than run at once: few blocks have them all, one after the other.
+TEST(CudaProductElement, BlocksWalkOverTiles) {
+  const auto device = test::device_under_test();
+  const Dim rows = Dim::symbol("rows", 1, 1 << 20);
+  for (const std::int64_t k : {40, 320}) {
+    Problem problem = cpu::matmul({.m = 300, .n = 264, .k = k, .b_turned = true});
+    problem.dtype = DType::bf16;
+    const Expected expected(problem, false, 3);
+    loop::Contraction open = contraction_of(problem);
+    open.m[0].extent = rows;
+    Printed p = print_product(open, nullptr, true, {false, "128x256x64.wg.s4.w"});
+    EXPECT_EQ(evaluate(p.blocks, {{"rows", 300}}), 6);
+    EXPECT_EQ(evaluate(p.blocks, {{"rows", 1 << 20}}), 132);
+    const plait::cuda::Built built = device->compile({unit_header() + p.text});
+    for (const int blocks : {1, 4, 6}) {
+      p.blocks = blocks;
+      expect_right(*device, *built.modules[0], p, expected, {{"rows", 300}});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 /// As many rows at once as a thread can hold; none where a place is loaded.
 TEST(CudaProductElement, PiecesAndBytes) {
   const loop::Kernel k = update(Step::kCall);
