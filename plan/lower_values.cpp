@@ -91,8 +91,21 @@ KernelOperand KernelValues::value_of(ir::ValueId v, const std::vector<Dim>& inde
     std::vector<Dim> element = index;
     element.resize(frame_.sight.graph.type(v).shape.size());
     o.load = {frame_.buffer(v, false), frame_.offset(v, element)};
-    o.guards = guards;
-    return o;
+    o.guards = guards_of(element, guards);
+    if (o.guards.empty() || loop::level_of(frame_.kernel, o.load.offset) == loop::Level::kInner) {
+      return o;
+    }
+    // A guarded load of the row's is known before its inner loop, which has one branch less.
+    const std::string key = key_of(v, index, stage, guards);
+    const auto known = made_.find(key);
+    if (known != made_.end()) return as_operand(known->second);
+    Let let;
+    let.dtype = frame_.sight.graph.type(v).dtype;
+    let.compute = compute_type(let.dtype);
+    let.stage = stage;
+    let.body = Expr::load(0);
+    let.operands = {o};
+    return as_operand(made_[key] = frame_.add(std::move(let)));
   }
   if (inside && frame_.direction(by) != Direction::kNone) return reduction(by);
   int when = stage;
@@ -105,6 +118,24 @@ KernelOperand KernelValues::value_of(ir::ValueId v, const std::vector<Dim>& inde
   made_[key] = let;
   if (when < stage) frame_.kernel.lets[at(let)].kept = true;
   return as_operand(let);
+}
+
+KernelValues::Guards KernelValues::guards_of(const std::vector<Dim>& index,
+                                             const Guards& guards) const {
+  std::map<std::string, Dim> walked;
+  for (const Dim& d : index) d.collect_symbols(walked);
+  for (const Let& let : frame_.kernel.lets) {
+    if (!let.index.empty() && walked.count(let.index)) return guards;
+  }
+  Guards out;
+  for (const loop::Guard& g : guards) {
+    std::map<std::string, Dim> guarded;
+    g.index.collect_symbols(guarded);
+    const bool meets = std::any_of(guarded.begin(), guarded.end(),
+                                   [&](const auto& s) { return walked.count(s.first) > 0; });
+    if (meets || guarded.empty()) out.push_back(g);  // a number's guard may never hold
+  }
+  return out;
 }
 
 std::optional<double> KernelValues::scalar_of(ir::NodeId n) const {
@@ -151,6 +182,7 @@ KernelOperand KernelValues::operand(ir::NodeId n, const loop::Access& a, const D
     o.guards = own;
   }
   if (!own.empty()) o.otherwise = a.otherwise;
+  if (!own.empty() && o.kind == KernelOperand::kLoad) o.guards = all;
   return o;
 }
 

@@ -23,6 +23,8 @@ class KernelValues {
                                const Guards& guards);
 
  private:
+  /// Of those around a value, the guards that keep a load at this index in its buffer.
+  Guards guards_of(const std::vector<Dim>& index, const Guards& guards) const;
   std::optional<double> scalar_of(ir::NodeId n) const;
   /// f64 if any takes part, f32 if any float does, else i64.
   DType compute_of(ir::NodeId n) const;

@@ -91,7 +91,7 @@ TEST_F(KernelTrace, EveryBufferIsBoundOnce) {
   EXPECT_EQ(p["bindings"]["states"].size(), 2u);
   const std::string text = plait("plan " + file + " --threads 1").out;
   EXPECT_NE(text.find("\nBound to fixed addresses: 1 feed, 2 states, "), std::string::npos) << text;
-  EXPECT_NE(text.find("\nstatic, fetched  soft "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nstatic, fetched  lin "), std::string::npos) << text;
 }
 
 TEST_F(KernelTrace, NeedsAProgram) {
