@@ -139,6 +139,8 @@ class Target {
   /// What the code depends on besides the program: instruction sets, compiler.
   virtual std::string identity() const = 0;
   virtual int threads() const = 0;
+  /// Steps that it may run beside each other.
+  virtual int lanes() const { return 1; }
   /// Whether it has a kernel for an op that is not loops.
   virtual Decision has_hand(const std::string& op) const = 0;
 
@@ -168,16 +170,27 @@ class Target {
   virtual std::optional<Ceilings> ceilings() const { return std::nullopt; }
 };
 
+/// What a step touches and about how much it does: a target may run steps beside each other that
+/// do not meet.
+struct StepUse {
+  std::vector<int> reads, writes;  // buffers
+  std::int64_t shared_bytes = 0;   // of workspace
+  double operations = 0, bytes = 0;
+};
+
 /// Where a program's buffers are.
 struct Memory {
   std::vector<char*> buffers;       // by number
   std::vector<std::int64_t> bytes;  // of each
   char* shared = nullptr;           // workspace of the step that runs
   std::int64_t shared_bytes = 0;
+  char* side = nullptr;  // workspace of lane 1; lane i has it (i - 1) * side_bytes further
+  std::int64_t side_bytes = 0;
   char* threads = nullptr;  // workspace of thread 0; thread i has it i * thread_bytes further
   std::int64_t thread_bytes = 0;
   char* persistent = nullptr;  // packed weights, one after the other
   std::vector<int> feeds{};    // buffers that are fed
+  std::vector<StepUse> uses{};
 };
 
 /// A program's code, loaded. One run at a time.
@@ -205,8 +218,9 @@ class Code {
   /// caller's clock is as good.
   virtual bool run_timed(std::vector<double>& seconds) = 0;
   /// Runs the program `runs` times in a row as one thing, where it can be one; false otherwise.
-  /// With `seconds`, waits and says how long it took by the target's own clock.
-  virtual bool run_row(int runs, double* seconds) = 0;
+  /// With `seconds`, waits and says how long it took by the target's own clock. `in_order`: no two
+  /// steps beside each other.
+  virtual bool run_row(int runs, double* seconds, bool in_order = false) = 0;
   /// How the kernels came: compiled now or found.
   virtual double build_seconds() const = 0;
   virtual int built_from_cache() const = 0;

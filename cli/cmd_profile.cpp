@@ -61,6 +61,7 @@ Json profile_json(const profile::Profile& p) {
           {"peak_gbs", p.peak_gbs},
           {"ceilings_gflops", p.rates},
           {"launch_ms", p.launch_ms},
+          {"usual_ms", p.usual_ms},
           {"apart_ms", p.apart_ms},
           {"taken_us", p.taken_us},
           {"states_bytes", p.states_bytes},
@@ -108,7 +109,8 @@ constinit const Command kProfile{
         "machine: multiply-adds in registers, a copy of memory larger than the caches; on a GPU\n"
         "large products of each precision, a copy of 1 GB. Every run with clocks has one without\n"
         "beside it: their ratio is what the clocks cost. On a GPU every step is timed apart, and\n"
-        "all in one launch beside that: what the clock adds is taken off each step alike.\n"
+        "all in one launch beside that, in order: what the clock adds is taken off each step\n"
+        "alike; and as they usually run, beside each other where they do not meet.\n"
         "FILE may also be a plan that `plait compile` wrote.\n",
     .example =
         "  $ plait profile 'model:resnet50?batch=1' --threads 1 -o p.json\n"

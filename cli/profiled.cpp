@@ -137,11 +137,20 @@ void timed_run(Executor& executor, profile::Run& run) {
   run.whole.end_ns = nanoseconds(Clock::now());
 }
 
-/// By the device's clock, all steps as one launch; 0 where there is none.
-double launch_seconds(Loaded& loaded) {
+/// By the device's clock, all steps as one launch, one behind the other or as they usually run; 0
+/// where there is none.
+double launch_seconds(Loaded& loaded, bool in_order) {
   double seconds = 0;
   loaded.refresh();
-  return loaded.executor.run_row(1, seconds) ? seconds : 0;
+  return loaded.executor.run_row(1, seconds, in_order) ? seconds : 0;
+}
+
+/// The median of a few, the recording apart.
+double usual_ms(Loaded& loaded) {
+  launch_seconds(loaded, false);
+  std::vector<double> ms;
+  for (int i = 0; i < kLeastRuns; ++i) ms.push_back(launch_seconds(loaded, false) * 1e3);
+  return median(std::move(ms));
 }
 
 double plain_seconds(Executor& executor) {
@@ -206,7 +215,7 @@ profile::Profile profiled(Loaded& loaded, const ProfileRequest& request) {
   for (int i = 0; i < kWarmUps; ++i) {
     loaded.refresh();
     plain_seconds(executor);
-    launch_seconds(loaded);
+    launch_seconds(loaded, true);
   }
   const Clock::time_point start = Clock::now();
   Countdown countdown("profile");
@@ -234,12 +243,15 @@ profile::Profile profiled(Loaded& loaded, const ProfileRequest& request) {
     }
     const auto ns = static_cast<double>(timed.whole.end_ns - timed.whole.begin_ns);
     if (plain > 0) ratios.push_back(ns * 1e-9 / plain);
-    launches.push_back(launch_seconds(loaded) * 1e3);
+    launches.push_back(launch_seconds(loaded, true) * 1e3);
     apart.push_back(ns * 1e-6);
   }
   out.overhead_percent = ratios.empty() ? 0 : 100 * (median(std::move(ratios)) - 1);
   out.launch_ms = median(std::move(launches));
-  if (out.launch_ms > 0) out.apart_ms = median(std::move(apart));
+  if (out.launch_ms > 0) {
+    out.apart_ms = median(std::move(apart));
+    out.usual_ms = usual_ms(loaded);
+  }
   // A program that is one kernel runs other code than its steps do.
   if (!executor.program().whole) take_off_clocks(out);
   return out;

@@ -326,9 +326,13 @@ class Assignment {
     for (const DraftStep& d : draft_.steps) {
       p_.shared_bytes = std::max(p_.shared_bytes, rounded(d.step.shared_bytes));
       p_.thread_bytes = std::max(p_.thread_bytes, rounded(d.step.thread_bytes));
+      if (p_.lanes > 1 && d.step.shared_bytes <= kMostSideBytes) {
+        p_.side_bytes = std::max(p_.side_bytes, rounded(d.step.shared_bytes));
+      }
       p_.persistent_bytes += rounded(d.persistent_bytes);
     }
-    p_.scratch_bytes = p_.shared_bytes + p_.thread_bytes * p_.threads + p_.persistent_bytes;
+    p_.scratch_bytes = p_.shared_bytes + p_.side_bytes * (p_.lanes - 1) +
+                       p_.thread_bytes * p_.threads + p_.persistent_bytes;
   }
 
   int buffer_number(int value) const { return value == ir::kNone ? -1 : buffer_of_.at(value); }

@@ -49,6 +49,7 @@ Program make_program(const ir::Graph& graph, const Target& target, const Options
   p.target = target.identity();
   p.options = options.text();
   p.threads = target.threads();
+  p.lanes = target.lanes();
   p.symbols = symbols_of(graph);
   const DimBindings most = largest(p.symbols);
   clock.lap("text");

@@ -17,6 +17,8 @@
 namespace plait::plan {
 
 inline constexpr std::int64_t kAlignment = 64;
+/// A step of more workspace runs on the first lane alone.
+inline constexpr std::int64_t kMostSideBytes = 32 << 20;
 
 enum class Space { kArena, kState, kConstant };
 
@@ -88,6 +90,8 @@ struct Program {
   std::int64_t scratch_bytes = 0;     // workspaces and packed weights
   std::int64_t persistent_bytes = 0;  // of scratch: packed weights
   std::int64_t shared_bytes = 0, thread_bytes = 0;
+  std::int64_t side_bytes = 0;  // workspace of each lane but the first
+  int lanes = 1;
   std::int64_t lower_bound_bytes = 0;
   std::string placed_by;
   DecisionLog log;

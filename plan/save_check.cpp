@@ -36,10 +36,13 @@ class Checker {
   void memory() const {
     if (p_.threads < 1) fail("there cannot be ", p_.threads, " threads");
     sum(sum(p_.states_bytes, p_.arena_bytes), p_.scratch_bytes);
-    std::int64_t threads_bytes = 0;
-    if (p_.thread_bytes < 0 ||
+    if (p_.lanes < 1) fail("there cannot be ", p_.lanes, " lanes");
+    std::int64_t threads_bytes = 0, lanes_bytes = 0;
+    if (p_.thread_bytes < 0 || p_.side_bytes < 0 ||
         __builtin_mul_overflow(p_.thread_bytes, std::int64_t{p_.threads}, &threads_bytes) ||
-        sum(sum(p_.shared_bytes, threads_bytes), p_.persistent_bytes) > p_.scratch_bytes) {
+        __builtin_mul_overflow(p_.side_bytes, std::int64_t{p_.lanes - 1}, &lanes_bytes) ||
+        sum(sum(sum(p_.shared_bytes, lanes_bytes), threads_bytes), p_.persistent_bytes) >
+            p_.scratch_bytes) {
       fail("the workspace is larger than its ", p_.scratch_bytes, " bytes");
     }
   }

@@ -141,6 +141,7 @@ void fields(A& a, T& x) {
   a("states_bytes", x.states_bytes)("arena_bytes", x.arena_bytes);
   a("scratch_bytes", x.scratch_bytes)("persistent_bytes", x.persistent_bytes);
   a("shared_bytes", x.shared_bytes)("thread_bytes", x.thread_bytes);
+  a("side_bytes", x.side_bytes)("lanes", x.lanes);
   a("lower_bound_bytes", x.lower_bound_bytes)("placed_by", x.placed_by);
   a("log", x.log)("seconds", x.seconds);
 }

@@ -293,6 +293,7 @@ Json about(const Profile& p) {
           {"rates_gflops", p.rates},
           {"launch_ms", p.launch_ms},
           {"apart_ms", p.apart_ms},
+          {"usual_ms", p.usual_ms},
           {"taken_us", p.taken_us},
           {"arena_bytes", p.arena_bytes},
           {"states_bytes", p.states_bytes},

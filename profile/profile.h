@@ -60,6 +60,7 @@ struct Profile {
   // Of a device: a run as one launch, the steps as its clock was read behind each of them, and what
   // was taken off each step for that, so that they add up to one launch. 0: not measured, nothing.
   double launch_ms = 0, apart_ms = 0, taken_us = 0;
+  double usual_ms = 0;  // a launch with steps beside each other, as a run has them
 };
 
 /// Takes the same time off each step of every run, though no more than four fifths of it, so that

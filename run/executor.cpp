@@ -107,11 +107,18 @@ void Executor::set_sizes(const DimBindings& sizes) {
   }
   memory.shared_bytes = program_.shared_bytes;
   memory.shared = scratch_->data();
-  memory.threads = scratch_->data() + program_.shared_bytes;
+  memory.side = memory.shared + program_.shared_bytes;
+  memory.side_bytes = program_.side_bytes;
+  memory.threads = memory.side + program_.side_bytes * (program_.lanes - 1);
   memory.thread_bytes = program_.thread_bytes;
   memory.persistent = memory.threads + program_.thread_bytes * program_.threads;
   for (const plan::Binding& feed : program_.feeds) {
     memory.feeds.push_back(program_.values[at(feed.held)].buffer);
+  }
+  for (const plan::Step& s : program_.steps) {
+    const auto number = [&](const Dim& d) { return static_cast<double>(evaluate(d, sizes_)); };
+    memory.uses.push_back({s.reads, s.writes, s.shared_bytes, number(s.operations),
+                           number(s.bytes_read) + number(s.bytes_written)});
   }
   code_->bind(sizes_, memory);
 }
@@ -268,8 +275,8 @@ bool Executor::run_timed(std::vector<double>& seconds) {
   return true;
 }
 
-bool Executor::run_row(int runs, double& seconds) {
-  if (!code_->run_row(runs, &seconds)) return false;
+bool Executor::run_row(int runs, double& seconds, bool in_order) {
+  if (!code_->run_row(runs, &seconds, in_order)) return false;
   wait();
   return true;
 }

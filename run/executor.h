@@ -40,7 +40,7 @@ class Executor {
   bool run_timed(std::vector<double>& seconds);
   /// Several runs on the same feeds as one launch, timed by the target's own clock; false where
   /// there is none. Feeds must outlast a run.
-  bool run_row(int runs, double& seconds);
+  bool run_row(int runs, double& seconds, bool in_order = false);
   /// The same, kernel by kernel: before(i) and after(i) stand round each.
   template <class Before, class After>
   void run_steps(Before before, After after) {

@@ -140,7 +140,7 @@ class CpuCode : public Code {
   bool has_whole() const override { return whole_ != nullptr; }
   const char* wait(std::size_t&) override { return nullptr; }
   bool run_timed(std::vector<double>&) override { return false; }
-  bool run_row(int, double*) override { return false; }
+  bool run_row(int, double*, bool) override { return false; }
   double build_seconds() const override { return build_seconds_; }
   int built_from_cache() const override { return from_cache_; }
   int units() const override { return static_cast<int>(libraries_.size()); }

@@ -2,6 +2,7 @@
 #include "backends/cuda/code.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "backends/cuda/fused.h"
 #include "backends/cuda/hand/hand.h"
 #include "backends/cuda/landing.h"
+#include "backends/cuda/lanes.h"
 #include "backends/cuda/library/library.h"
 #include "backends/cuda/whole.h"
 #include "base/text.h"
@@ -21,7 +23,18 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr const char* kIndexText = "an index is out of range";
 constexpr const char* kDivisionText = "integer division by zero";
-constexpr int kMostLanes = 4;
+constexpr int kMostLanes = 4;  // within a step
+// What a step takes, about: for laying steps on lanes.
+constexpr double kStepSeconds = 2e-6, kOperationsPerSecond = 6e14, kBytesPerSecond = 3.5e12;
+
+/// $PLAIT_CUDA_LANES, or as many as are planned for.
+int lanes_wanted() {
+  const char* given = std::getenv("PLAIT_CUDA_LANES");
+  if (!given || *given == '\0') return kLanes;
+  const std::int64_t lanes = parse_integer(given, "PLAIT_CUDA_LANES");
+  if (lanes < 1 || lanes > kLanes) fail("PLAIT_CUDA_LANES is ", given, "; it is 1 to ", kLanes);
+  return static_cast<int>(lanes);
+}
 
 Word word_of(const void* address) { return reinterpret_cast<Word>(address); }
 
@@ -60,6 +73,10 @@ class CudaCode : public Code {
     warm_ = false;
     reserve_tables();
     landing_.reserve(memory);
+    laned_ = lay_on_lanes(touched(), lanes_);
+    laned_.resize(steps_.size());  // where nothing is known of them, one behind the other
+    if (memory_.uses.empty()) lanes_ = 1;
+    signals_.assign(steps_.size(), 0);
     acts_.clear();
     for (std::size_t s = 0; s < steps_.size(); ++s) acts_.push_back(bind_step(s, sizes));
     if (whole_) bind_whole(sizes);
@@ -88,7 +105,7 @@ class CudaCode : public Code {
 
   bool run_whole(const char*& error) override {
     if (!whole_ && !device_->can_record()) return false;
-    error = run_recorded(1);
+    error = run_recorded(1, false);
     return true;
   }
   bool has_whole() const override { return whole_ || device_->can_record(); }
@@ -126,12 +143,12 @@ class CudaCode : public Code {
     return true;
   }
 
-  bool run_row(int runs, double* seconds) override {
+  bool run_row(int runs, double* seconds, bool in_order) override {
     if (!whole_ && !device_->can_record()) return false;
     landing_.land();
     device_->forget_marks();
     const int begin = device_->mark();
-    if (const char* error = run_recorded(runs)) return refuse(error, refused_step_);
+    if (const char* error = run_recorded(runs, in_order)) return refuse(error, refused_step_);
     const int end = device_->mark();
     device_->wait();
     if (seconds) *seconds = device_->seconds(begin, end);
@@ -226,6 +243,32 @@ class CudaCode : public Code {
 
   // --- binding -------------------------------------------------------------------------------
 
+  std::vector<Touched> touched() const {
+    std::vector<Touched> out;
+    for (const StepUse& use : memory_.uses) {
+      Touched t;
+      const auto ranges = [&](const std::vector<int>& buffers, std::vector<Touched::Range>& to) {
+        for (const int b : buffers) {
+          if (b < 0) continue;
+          const auto begin = reinterpret_cast<std::uintptr_t>(pointer(b));
+          to.emplace_back(begin, begin + static_cast<std::uintptr_t>(memory_.bytes[at(b)]));
+        }
+      };
+      ranges(use.reads, t.reads);
+      ranges(use.writes, t.writes);
+      t.first_only = use.shared_bytes > memory_.side_bytes;
+      t.seconds = kStepSeconds +
+                  std::max(use.operations / kOperationsPerSecond, use.bytes / kBytesPerSecond);
+      out.push_back(std::move(t));
+    }
+    return out;
+  }
+
+  char* workspace(std::size_t step) const {
+    const int lane = laned_[step].lane;
+    return lane == 0 ? memory_.shared : memory_.side + memory_.side_bytes * (lane - 1);
+  }
+
   std::vector<Act> bind_step(std::size_t step, const DimBindings& sizes) {
     std::vector<Act> acts;
     std::map<std::string, std::vector<const LoopCall*>> same;  // loops by function
@@ -248,8 +291,9 @@ class CudaCode : public Code {
         for (std::vector<Launch>& launches : each) acts.push_back({{}, std::move(launches)});
       }
     }
-    check(shared <= memory_.shared_bytes, "step ", step, " wants ", shared,
-          " bytes of workspace, planned were ", memory_.shared_bytes);
+    const std::int64_t room = laned_[step].lane == 0 ? memory_.shared_bytes : memory_.side_bytes;
+    check(shared <= room, "step ", step, " wants ", shared, " bytes of workspace, planned were ",
+          room);
     return acts;
   }
 
@@ -263,7 +307,7 @@ class CudaCode : public Code {
     launch.block_bytes = call.block_bytes;
     for (int b : call.buffers) launch.words.push_back(word_of(pointer(b)));
     for (const Dim& size : call.column_sizes) {
-      launch.words.push_back(word_of(memory_.shared + shared));
+      launch.words.push_back(word_of(workspace(step) + shared));
       shared += rounded(8 * evaluate(size, sizes));
     }
     launch.words.push_back(word_of(flag_of(step)));
@@ -333,12 +377,12 @@ class CudaCode : public Code {
     LibraryOperands& o = act.library.operands;
     o.a = pointer(call.a);
     o.b = pointer(call.b);
-    char* const apart = memory_.shared + shared;
+    char* const apart = workspace(step) + shared;
     o.c = fused ? pointer(p.buffers[at(fused->result)]) : variant.apart ? apart : pointer(call.c);
     if (fused && fused->bias >= 0) o.bias = pointer(p.buffers[at(fused->bias)]);
     if (fused && fused->residual >= 0) o.residual = pointer(p.buffers[at(fused->residual)]);
     if (variant.apart) shared += result_bytes(bound, result);
-    o.workspace = memory_.shared + shared;
+    o.workspace = workspace(step) + shared;
     shared += rounded(act.library.call->workspace_bytes());
     if (variant.apart) act.launches.push_back(bind_epilogue(p, apart, step, sizes));
     return act;
@@ -370,7 +414,7 @@ class CudaCode : public Code {
       launch.threads = l.threads;
       launch.block_bytes = l.block_bytes;
       for (const HandWord& w : l.words) {
-        launch.words.push_back(hand_word(w, call, step, memory_.shared + shared));
+        launch.words.push_back(hand_word(w, call, step, workspace(step) + shared));
       }
       act.launches.push_back(std::move(launch));
     }
@@ -421,7 +465,7 @@ class CudaCode : public Code {
   }
 
   /// `runs` runs as one launch or replay; the first ever is neither.
-  const char* run_recorded(int runs) {
+  const char* run_recorded(int runs, bool in_order) {
     landing_.land();
     if (whole_) {
       whole_launch_.words[0] = static_cast<Word>(runs);
@@ -430,15 +474,16 @@ class CudaCode : public Code {
     }
     if (!warm_) {  // libraries load their kernels with their first call, not while recording
       warm_ = true;
-      return run_all();
+      return run_all(in_order);
     }
-    if (!recording_ || recorded_runs_ != runs) {
+    if (!recording_ || recorded_runs_ != runs || recorded_in_order_ != in_order) {
       recording_.reset();
       device_->begin_recording();
       const char* error = nullptr;
-      for (int i = 0; i < runs && !error; ++i) error = run_all();
+      for (int i = 0; i < runs && !error; ++i) error = run_all(in_order);
       recording_ = device_->end_recording();
       recorded_runs_ = runs;
+      recorded_in_order_ = in_order;
       if (error) {
         recording_.reset();
         return error;
@@ -448,14 +493,30 @@ class CudaCode : public Code {
     return nullptr;
   }
 
-  const char* run_all() {
+  const char* run_all(bool in_order) {
+    const int lanes = in_order ? 1 : lanes_;
     const char* error = nullptr;
+    if (lanes > 1) device_->fork(lanes);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const char* text = run(i);
+      const char* text = lanes > 1 ? run_on_lane(i) : run(i);
       if (!text || error) continue;
       error = text;
       refused_step_ = i;
     }
+    if (lanes > 1) device_->join();
+    return error;
+  }
+
+  const char* run_on_lane(std::size_t step) {
+    const LaneStep& laned = laned_[step];
+    device_->lane(laned.lane);
+    for (const std::size_t other : laned.awaits) device_->await(signals_[other]);
+    const char* error = nullptr;
+    for (const Act& act : acts_[step]) {
+      const char* text = run(act);
+      if (text) error = text;
+    }
+    if (laned.awaited) signals_[step] = device_->signal();
     return error;
   }
 
@@ -475,6 +536,7 @@ class CudaCode : public Code {
   std::map<std::string, std::size_t> unit_of_;  // of a function
   std::map<const HandCall*, std::size_t> hand_units_;  // of a call in steps_
   bool whole_ = false, warm_ = false;
+  int lanes_ = lanes_wanted();
   double build_seconds_ = 0;
   int from_cache_ = 0;
   Memory memory_;
@@ -484,9 +546,12 @@ class CudaCode : public Code {
   const char* refused_ = nullptr;
   std::size_t refused_step_ = 0;
   std::vector<std::vector<Act>> acts_;
-  Launch whole_launch_;  // its first word: how many runs
+  std::vector<LaneStep> laned_;
+  std::vector<int> signals_;  // by step, of those that are awaited
+  Launch whole_launch_;       // its first word: how many runs
   std::unique_ptr<Recording> recording_;
   int recorded_runs_ = 0;
+  bool recorded_in_order_ = false;
 };
 
 }  // namespace

@@ -92,6 +92,10 @@ class Device {
   virtual void fork(int lanes) = 0;
   virtual void lane(int which) = 0;
   virtual void join() = 0;
+  /// A point of the current lane, good until the next fork(); what is asked of a lane after
+  /// await() comes behind it.
+  virtual int signal() = 0;
+  virtual void await(int signal) = 0;
 
   /// A point in the stream; seconds between two of them, once both are past.
   virtual int mark() = 0;

@@ -5,6 +5,7 @@
 #include "backends/cuda/code.h"
 #include "backends/cuda/contest.h"
 #include "backends/cuda/hand/hand.h"
+#include "backends/cuda/lanes.h"
 #include "backends/cuda/library/library.h"
 #include "base/text.h"
 #include "codegen/cuda/print.h"
@@ -82,6 +83,7 @@ class CudaTarget : public Target {
                options_.tf32 ? ", tf32" : "");
   }
   int threads() const override { return 1; }
+  int lanes() const override { return kLanes; }
 
   Decision has_hand(const std::string& op) const override {
     if (find_hand(op)) return Decision::allow();

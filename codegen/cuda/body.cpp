@@ -141,7 +141,7 @@ std::string Body::read_text(int stage, int number) {
     return guarded_text(o, loaded_text(held, buffer_text(o.load.buffer, o.load.offset)));
   }
   const std::string loaded =
-      loaded_text(held, str("q", name, split_ ? "[c_]" : "", "[", lane(), "]"));
+      loaded_text(held, str("q", name, split_ && read.place < 0 ? "[c_]" : "", "[", lane(), "]"));
   if (o.guards.empty()) return loaded;
   return str("(g", name, " ? ", loaded, " : ", other_text(held, o.otherwise), ")");
 }
@@ -213,7 +213,7 @@ void Body::column_step(Lines& out, int i, const std::string& term) {
                                 : str("m", i, "[v_ * ", lanes_, " + ", lane(), "]");
   }
   const std::string next = combined_text(let.reduce, let.compute, place, term);
-  out.add(str(s_.whole_rows ? "if (live_) " : "", place, " = ", next, ";"));
+  out.add(str(s_.whole_rows && !s_.even ? "if (live_) " : "", place, " = ", next, ";"));
 }
 
 void Body::let(Lines& out, int i) {

@@ -26,6 +26,7 @@ struct Walk {
   std::function<int(Lines&)> open;
   std::function<void(Lines&)> also{};  // written once per vector, before its lanes
   bool batched = false;                // loads of all vectors come first in any case
+  bool down = false;                   // so do they, and stores come last
 };
 
 class Body {
@@ -48,6 +49,14 @@ class Body {
   /// Loads of a later stage that nothing stands in the way of, before the first one: they are on
   /// their way while sums are made.
   void fetch(Lines& out, const Walk& walk);
+  /// Gives the loads of a row's vectors places in shared memory, `most` bytes at most: send() fills
+  /// them for a row to come. Returns the bytes taken. For rows of `steps` vectors per thread.
+  int reserve(int most, int steps);
+  /// Whether loads of a stage have places there; how many stages have.
+  bool sends(int stage) const;
+  int sending_stages() const;
+  /// Copies what a stage loads in the row whose indices are in scope. ahead_ is where places begin.
+  void send(Lines& out, int stage, const Walk& walk);
   /// Sums of a thread, before the inner points of a stage.
   void declare_sums(Lines& out, int stage);
   /// The inner points of a stage. Stores happen where `live` holds; empty: always.
@@ -70,6 +79,7 @@ class Body {
     enum Reach { kRow, kVector, kOnce, kLane } reach;
     const loop::KernelOperand* operand;
     std::string key;
+    int place = -1;  // in shared memory, as reserve() gave it
   };
 
   void find_reads();
@@ -84,8 +94,13 @@ class Body {
   void column_step(Lines& out, int i, const std::string& term);
   void finish_sum(Lines& out, int i);
   void vector_loads(Lines& out, int stage, bool split);
+  void sent_loads(Lines& out, int stage);
+  std::string place_text(const Read& read) const;
+  int read_bytes(const Read& read) const;
+  bool is_known(const loop::KernelOperand& o) const;
   void once_loads(Lines& out, int stage);
   void lanes(Lines& out, int stage);
+  void rooms(Lines& out, int stage, int steps);
   void stores(Lines& out, int stage, const std::string& live);
   void row_stores(Lines& out, int stage, const std::string& once);
   int vector_bytes(int stage) const;
@@ -104,6 +119,7 @@ class Body {
   std::string tile_, type_;
   bool may_fail_ = false;
   bool split_ = false;                     // loads of all vectors come first
+  bool late_ = false;                      // stores of all vectors come last
   std::vector<bool> fetched_;              // per stage: its vectors were loaded before the first
   std::vector<std::vector<Read>> reads_;   // per stage
   std::vector<std::vector<int>> read_of_;  // per let and operand; -1: not one of them

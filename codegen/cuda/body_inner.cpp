@@ -51,18 +51,78 @@ void Body::find_reads() {
       const auto it =
           std::find_if(reads.begin(), reads.end(), [&](const Read& r) { return r.key == key; });
       read_of_[i][j] = static_cast<int>(it - reads.begin());
-      if (it == reads.end()) reads.push_back({reach_of(o), &o, key});
+      if (it == reads.end()) reads.push_back({reach_of(o), &o, key, -1});
     }
   }
 }
 
+int Body::read_bytes(const Read& r) const {
+  return lanes_ * static_cast<int>(size_of(k_.buffers[at(r.operand->load.buffer)].dtype));
+}
+
 int Body::vector_bytes(int stage) const {
-  std::size_t bytes = 0;
+  int bytes = 0;
   for (const Read& r : reads_[at(stage)]) {
-    if (r.reach != Read::kVector) continue;
-    bytes += at(lanes_) * size_of(k_.buffers[at(r.operand->load.buffer)].dtype);
+    if (r.reach == Read::kVector && r.place < 0) bytes += read_bytes(r);
   }
-  return static_cast<int>(bytes);
+  return bytes;
+}
+
+int Body::reserve(int most, int steps) {
+  int used = 0;
+  for (std::vector<Read>& reads : reads_) {
+    for (Read& r : reads) {
+      if (r.reach != Read::kVector) continue;
+      const KernelOperand& o = *r.operand;
+      const int each = read_bytes(r), bytes = each * steps * s_.threads;
+      if (!mentions_rows(k_, o.load.offset) || !is_known(o) || each < 4 || used + bytes > most)
+        continue;
+      r.place = used;
+      used += bytes;
+    }
+  }
+  return used;
+}
+
+bool Body::sends(int stage) const {
+  const std::vector<Read>& reads = reads_[at(stage)];
+  return std::any_of(reads.begin(), reads.end(), [](const Read& r) { return r.place >= 0; });
+}
+
+int Body::sending_stages() const {
+  int count = 0;
+  for (int stage = 0; stage <= k_.stages; ++stage) count += sends(stage);
+  return count;
+}
+
+/// A thread's own place: no other one reads it.
+std::string Body::place_text(const Read& r) const {
+  return str("ahead_ + ", r.place, " + (c_ * ", s_.threads, " + tid_) * ", read_bytes(r));
+}
+
+void Body::send(Lines& out, int stage, const Walk& walk) {
+  steps(out, walk, [&] {
+    for (const Read& r : reads_[at(stage)]) {
+      if (r.place < 0) continue;
+      const KernelOperand& o = *r.operand;
+      out.add(str("pl_send<", read_bytes(r), ">(", place_text(r), ", b", o.load.buffer, " + ",
+                  index_text(o.load.offset, n_), ", ", guard_text(o.guards), ");"));
+    }
+  });
+}
+
+void Body::sent_loads(Lines& out, int stage) {
+  for (std::size_t r = 0; r < reads_[at(stage)].size(); ++r) {
+    const Read& read = reads_[at(stage)][r];
+    if (read.place < 0) continue;
+    const KernelOperand& o = *read.operand;
+    const std::string name = str(stage, "_", r);
+    const std::string type = memory_type(k_.buffers[at(o.load.buffer)].dtype);
+    if (!o.guards.empty()) out.add(str("const int g", name, " = ", guard_text(o.guards), ";"));
+    out.add(str("alignas(16) ", type, " q", name, "[", lanes_, "];"));
+    out.add(
+        str("pl_move<", lanes_, ">(q", name, ", (const ", type, "*)(", place_text(read), "));"));
+  }
 }
 
 bool Body::has_inner_stores(int stage) const {
@@ -79,7 +139,7 @@ bool Body::is_vector_store(const loop::KernelStore& s) const {
 void Body::vector_loads(Lines& out, int stage, bool split) {
   for (std::size_t r = 0; r < reads_[at(stage)].size(); ++r) {
     const Read& read = reads_[at(stage)][r];
-    if (read.reach != Read::kVector) continue;
+    if (read.reach != Read::kVector || read.place >= 0) continue;
     const KernelOperand& o = *read.operand;
     const std::string type = memory_type(k_.buffers[at(o.load.buffer)].dtype);
     const std::string place = str("b", o.load.buffer, " + ", index_text(o.load.offset, n_));
@@ -97,7 +157,8 @@ void Body::vector_loads(Lines& out, int stage, bool split) {
 void Body::once_loads(Lines& out, int stage) {
   for (std::size_t r = 0; r < reads_[at(stage)].size(); ++r) {
     const Read& read = reads_[at(stage)][r];
-    if (split_ && read.reach == Read::kVector && !read.operand->guards.empty()) {
+    const bool split = split_ && read.reach == Read::kVector && read.place < 0;
+    if (split && !read.operand->guards.empty()) {
       out.add(str("const int g", stage, "_", r, " = ", guard_text(read.operand->guards), ";"));
     }
     if (read.reach != Read::kOnce) continue;
@@ -109,15 +170,20 @@ void Body::once_loads(Lines& out, int stage) {
   }
 }
 
-/// Every lane of a vector; what it stores goes into an array first.
-void Body::lanes(Lines& out, int stage) {
+/// Arrays for what a stage stores, of one vector or of `steps` of them.
+void Body::rooms(Lines& out, int stage, int steps) {
   for (std::size_t j = 0; j < k_.stores.size(); ++j) {
     const loop::KernelStore& s = k_.stores[j];
     if (k_.lets[at(s.let)].column || store_level(k_, s) != Level::kInner) continue;
     if (store_stage(k_, s) != stage) continue;
-    out.add(str("alignas(16) ", memory_type(k_.buffers[at(s.buffer)].dtype), " z", j, "[", lanes_,
-                "];"));
+    out.add(str("alignas(16) ", memory_type(k_.buffers[at(s.buffer)].dtype), " z", j,
+                steps > 0 ? str("[", steps, "]") : "", "[", lanes_, "];"));
   }
+}
+
+/// Every lane of a vector; what it stores goes into an array first.
+void Body::lanes(Lines& out, int stage) {
+  if (!late_) rooms(out, stage, 0);
   if (lanes_ > 1) {
     out.add("#pragma unroll");
     out.open(str("for (int l_ = 0; l_ < ", lanes_, "; ++l_)"));
@@ -134,7 +200,7 @@ void Body::lanes(Lines& out, int stage) {
     if (k_.lets[at(s.let)].column || store_level(k_, s) != Level::kInner) continue;
     if (store_stage(k_, s) != stage) continue;
     const std::string held = stored_text(k_.buffers[at(s.buffer)].dtype, str("v", s.let));
-    out.add(str("z", j, "[", lane(), "] = ", held, ";"));
+    out.add(str("z", j, late_ ? "[c_]" : "", "[", lane(), "] = ", held, ";"));
   }
   out.close();
 }
@@ -148,7 +214,7 @@ void Body::stores(Lines& out, int stage, const std::string& live) {
     if (store_stage(k_, s) != stage) continue;
     if (is_vector_store(s)) {
       out.add(str("pl_move<", lanes_, ">(b", s.buffer, " + ", index_text(s.offset, n_), ", z", j,
-                  ");"));
+                  late_ ? "[c_]" : "", ");"));
       continue;
     }
     if (lanes_ > 1) {
@@ -156,29 +222,32 @@ void Body::stores(Lines& out, int stage, const std::string& live) {
       out.open(str("for (int l_ = 0; l_ < ", lanes_, "; ++l_)"));
       out.add(str("const ", type_, " ", index_name(k_.inner.back().symbol), " = first_ + l_;"));
     }
-    out.add(str(buffer_text(s.buffer, s.offset), " = z", j, "[", lane(), "];"));
+    out.add(
+        str(buffer_text(s.buffer, s.offset), " = z", j, late_ ? "[c_]" : "", "[", lane(), "];"));
     if (lanes_ > 1) out.close();
   }
   if (!live.empty()) out.close();
 }
 
-/// Whether all vectors of a stage can be loaded before the first stage: what they are, and where,
-/// is known then.
-bool Body::is_early(int stage) const {
-  const auto is_known = [&](const Dim& d) {
-    return std::none_of(k_.lets.begin(), k_.lets.end(), [&](const Let& l) {
+/// Whether what is loaded, and where, is known before the first stage.
+bool Body::is_known(const KernelOperand& o) const {
+  const auto is_loaded = [&](const Dim& d) {
+    return std::any_of(k_.lets.begin(), k_.lets.end(), [&](const Let& l) {
       return !l.index.empty() && l.level != Level::kCall && loop::mentions(d, l.index);
     });
   };
-  for (const Read& r : reads_[at(stage)]) {
-    if (r.reach != Read::kVector) continue;
-    const KernelOperand& o = *r.operand;
-    if (k_.buffers[at(o.load.buffer)].written || !is_known(o.load.offset)) return false;
-    for (const loop::Guard& g : o.guards) {
-      if (!is_known(g.index) || !is_known(g.lo) || !is_known(g.hi)) return false;
-    }
-  }
-  return true;
+  if (k_.buffers[at(o.load.buffer)].written || is_loaded(o.load.offset)) return false;
+  return std::none_of(o.guards.begin(), o.guards.end(), [&](const loop::Guard& g) {
+    return is_loaded(g.index) || is_loaded(g.lo) || is_loaded(g.hi);
+  });
+}
+
+/// Whether all vectors of a stage can be loaded before the first one.
+bool Body::is_early(int stage) const {
+  const std::vector<Read>& reads = reads_[at(stage)];
+  return std::all_of(reads.begin(), reads.end(), [&](const Read& r) {
+    return r.reach != Read::kVector || is_known(*r.operand);
+  });
 }
 
 /// The vectors of all steps, or the loop over them where they are not written out.
@@ -196,7 +265,7 @@ void Body::steps(Lines& out, const Walk& walk, const std::function<void()>& insi
 void Body::batch(Lines& out, int stage, const Walk& walk) {
   for (std::size_t r = 0; r < reads_[at(stage)].size(); ++r) {
     const Read& read = reads_[at(stage)][r];
-    if (read.reach != Read::kVector) continue;
+    if (read.reach != Read::kVector || read.place >= 0) continue;
     out.add(str("alignas(16) ", memory_type(k_.buffers[at(read.operand->load.buffer)].dtype), " q",
                 stage, "_", r, "[", walk.steps, "][", lanes_, "];"));
   }
@@ -220,16 +289,20 @@ void Body::inner(Lines& out, int stage, const Walk& walk, const std::string& liv
   const int bytes = vector_bytes(stage) * walk.steps;
   const bool early = fetched_[at(stage)];
   const int most = walk.batched ? kBatchBytes : has_inner_stores(stage) ? kSplitBytes : 0;
-  split_ = early || (walk.steps > 1 && bytes > 0 && bytes <= most);
+  split_ = early || walk.down || (walk.steps > 1 && bytes > 0 && bytes <= most);
+  late_ = walk.down;
   if (split_ && !early) batch(out, stage, walk);
+  if (late_) rooms(out, stage, walk.steps);
   steps(out, walk, [&] {
     if (!split_) vector_loads(out, stage, false);
+    sent_loads(out, stage);
     if (walk.also) walk.also(out);
     once_loads(out, stage);
     lanes(out, stage);
-    stores(out, stage, live);
+    if (!late_) stores(out, stage, live);
   });
-  split_ = false;
+  if (late_) steps(out, walk, [&] { stores(out, stage, live); });
+  split_ = late_ = false;
 }
 
 void Body::point(Lines& out, const std::string& call_once, const std::string& row_once) {

@@ -68,7 +68,7 @@ void Writer::declare_columns(Lines& out) {
     if (l.level != Level::kInner) {
       out.add(str(type, " r", i, " = ", zero, ";"));
     } else if (s_.accumulators > 0) {
-      out.add(str(type, " c", i, "[", s_.steps, "][", s_.lanes, "];"));
+      out.add(str("alignas(16) ", type, " c", i, "[", s_.steps, "][", s_.lanes, "];"));
       out.add("#pragma unroll");
       out.add(str("for (int i_ = 0; i_ < ", s_.steps * s_.lanes, "; ++i_) c", i, "[i_ / ", s_.lanes,
                   "][i_ % ", s_.lanes, "] = ", zero, ";"));
@@ -81,30 +81,6 @@ void Writer::declare_columns(Lines& out) {
       out.close();
     }
   }
-}
-
-void Writer::gather_column(Lines& out, Body& body, int i) {
-  const Let& l = k_.lets[at(i)];
-  const std::string type = register_type(l.compute);
-  const int width = s_.along * s_.lanes;
-  printed_.block_bytes = std::max(printed_.block_bytes, kThreads * s_.lanes * 8);
-  if (s_.steps > 1) out.add("#pragma unroll");
-  out.open(str("for (int c_ = 0; c_ < ", s_.steps, "; ++c_)"));
-  out.add(str(type, "* const slots_ = (", type, "*)pl_dynamic;"));
-  out.add("#pragma unroll");
-  out.add(str("for (int l_ = 0; l_ < ", s_.lanes, "; ++l_) slots_[tid_ * ", s_.lanes, " + l_] = c",
-              i, "[c_][l_];"));
-  out.add("__syncthreads();");
-  fold(out, l, busy_rows(k_, s_), width);
-  out.open(str("for (int q_ = tid_; q_ < ", width, "; q_ += ", kThreads, ")"));
-  out.add(str("const ", type_, " j_ = ", s_.whole_rows ? "c_" : "tile_", " * ", width, " + q_;"));
-  out.open(str("if (j_ < ", text_of(inner_count(k_)), ")"));
-  out.add(str("const ", type, " sum_ = slots_[q_];"));
-  result(out, body, i, "j_");
-  out.close();
-  out.close();
-  out.add("__syncthreads();");
-  out.close();
 }
 
 void Writer::gather_row_column(Lines& out, Body& body, int i) {
@@ -124,45 +100,106 @@ void Writer::gather_row_column(Lines& out, Body& body, int i) {
   out.close();
 }
 
-/// The rows of a warp onto each other, all columns at once.
-void Writer::gather_in_warp(Lines& out, Body& body, int i) {
+/// Every vector of a thread, and every element of one.
+void Writer::every(Lines& out, bool inner, bool elements, const std::function<void()>& inside) {
+  int braces = 0;
+  for (const auto& [index, count] : {std::pair("c_", s_.steps), std::pair("l_", s_.lanes)}) {
+    if (!inner || (!elements && braces == 1)) break;
+    out.add("#pragma unroll");
+    out.open(str("for (int ", index, " = 0; ", index, " < ", count, "; ++", index, ")"));
+    ++braces;
+  }
+  inside();
+  while (braces-- > 0) out.close();
+}
+
+/// The sums of a block, by the threads of its first row.
+void Writer::put_column(Lines& out, Body& body, int i) {
   const Let& l = k_.lets[at(i)];
   const bool inner = is_inner_column(l);
-  const std::string sum = inner ? str("c", i, "[c_][l_]") : str("r", i);
-  const auto every = [&](const std::function<void()>& inside) {
-    for (const auto& [index, count] : {std::pair("c_", s_.steps), std::pair("l_", s_.lanes)}) {
-      if (!inner) break;
-      out.add("#pragma unroll");
-      out.open(str("for (int ", index, " = 0; ", index, " < ", count, "; ++", index, ")"));
-    }
-    inside();
-    for (int braces = inner ? 2 : 0; braces > 0; --braces) out.close();
-  };
-  const int busy = busy_rows(k_, s_);
-  if (busy > 1) {
-    out.add("#pragma unroll");
-    out.open(str("for (int d_ = ", busy / 2 * s_.along, "; d_ >= ", s_.along, "; d_ /= 2)"));
-    const std::string other = str("__shfl_xor_sync(0xffffffffu, ", sum, ", d_)");
-    every([&] { out.add(str(sum, " = ", combined_text(l.reduce, l.compute, sum, other), ";")); });
-    out.close();
-  }
-  const std::string first = s_.whole_rows ? "" : " && tile_ == 0";
-  out.open(inner ? "if (ty_ == 0)" : str("if (tid_ == 0", first, ")"));
-  every([&] {
+  const std::string type = register_type(l.compute);
+  out.open(inner ? "if (ty_ == 0)"
+                 : str("if (tid_ == 0", s_.whole_rows ? "" : " && tile_ == 0", ")"));
+  every(out, inner, finishes_inside(), [&] {
+    const std::string vector = s_.whole_rows ? "c_" : "tile_";
     if (inner) {
-      const std::string vector = s_.whole_rows ? "c_" : "tile_";
-      out.add(str("const ", type_, " j_ = (", vector, " * ", s_.along, " + tx_) * ", s_.lanes,
-                  " + l_;"));
-      out.open(str("if (j_ < ", text_of(inner_count(k_)), ")"));
+      out.add(str("const ", type_, " v_ = ", vector, " * ", s_.along, " + tx_;"));
+      out.open("if (v_ < vectors_)");
     }
-    out.add(str("const ", register_type(l.compute), " sum_ = ", sum, ";"));
-    result(out, body, i, inner ? "j_" : "");
+    if (inner && !finishes_inside()) {
+      out.add(str("pl_move<", s_.lanes, ">((", type, "*)w[", area_of_[at(i)], "] + task_ * ",
+                  text_of(inner_count(k_)), " + v_ * ", s_.lanes, ", c", i, "[c_]);"));
+    } else {
+      out.add(str("const ", type, " sum_ = ", inner ? str("c", i, "[c_][l_]") : str("r", i), ";"));
+      if (inner) out.add(str("const ", type_, " j_ = v_ * ", s_.lanes, " + l_;"));
+      result(out, body, i, inner ? "j_" : "");
+    }
     if (inner) out.close();
   });
   out.close();
 }
 
+/// The rows of a warp onto each other, all columns at once.
+void Writer::gather_in_warp(Lines& out, Body& body, int i) {
+  const Let& l = k_.lets[at(i)];
+  const bool inner = is_inner_column(l);
+  const std::string sum = inner ? str("c", i, "[c_][l_]") : str("r", i);
+  const int busy = busy_rows(k_, s_);
+  if (busy > 1) {
+    out.add("#pragma unroll");
+    out.open(str("for (int d_ = ", busy / 2 * s_.along, "; d_ >= ", s_.along, "; d_ /= 2)"));
+    const std::string other = str("__shfl_xor_sync(0xffffffffu, ", sum, ", d_)");
+    every(out, inner, true,
+          [&] { out.add(str(sum, " = ", combined_text(l.reduce, l.compute, sum, other), ";")); });
+    out.close();
+  }
+  put_column(out, body, i);
+}
+
+/// The rows of a block onto each other, several sums at once: half of its threads leave theirs in
+/// shared memory.
+void Writer::gather_together(Lines& out, const std::vector<int>& sums) {
+  const int busy = busy_rows(k_, s_), half = busy / 2 * s_.along, each = half * s_.steps * s_.lanes;
+  if (busy < 2 || sums.empty()) return;
+  printed_.block_bytes = std::max(printed_.block_bytes, static_cast<int>(sums.size()) * each * 8);
+  const auto every_slot = [&](const std::function<void(int, const std::string&)>& inside) {
+    for (std::size_t n = 0; n < sums.size(); ++n) {
+      const std::string type = register_type(k_.lets[at(sums[n])].compute);
+      out.open("");
+      out.add(str(type, "* const slots_ = (", type, "*)(pl_dynamic + ", n * at(each) * 8, ");"));
+      every(out, true, true, [&] { inside(sums[n], str("c", sums[n], "[c_][l_]")); });
+      out.close();
+    }
+  };
+  const auto slot = [&](const std::string& thread) {
+    return str("slots_[(c_ * ", half, " + ", thread, ") * ", s_.lanes, " + l_]");
+  };
+  out.add("#pragma unroll");
+  out.open(str("for (int d_ = ", busy / 2, "; d_ > 0; d_ /= 2)"));
+  out.open("if (ty_ >= d_ && ty_ < 2 * d_)");
+  const std::string from = str("tid_ - d_ * ", s_.along);
+  every_slot([&](int, const std::string& sum) { out.add(str(slot(from), " = ", sum, ";")); });
+  out.close();
+  out.add("__syncthreads();");
+  out.open("if (ty_ < d_)");
+  every_slot([&](int i, const std::string& sum) {
+    const Let& l = k_.lets[at(i)];
+    out.add(str(sum, " = ", combined_text(l.reduce, l.compute, sum, slot("tid_")), ";"));
+  });
+  out.close();
+  out.add("__syncthreads();");
+  out.close();
+}
+
 void Writer::gather(Lines& out, Body& body) {
+  constexpr int kBytes = 32 * 1024;  // of shared memory
+  const int each = kThreads / 2 * s_.steps * s_.lanes * 8;
+  std::vector<int> sums;
+  const auto flush = [&] {
+    gather_together(out, sums);
+    for (int i : sums) put_column(out, body, i);
+    sums.clear();
+  };
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& l = k_.lets[i];
     if (!l.column) continue;
@@ -171,9 +208,11 @@ void Writer::gather(Lines& out, Body& body) {
     } else if (l.level != Level::kInner) {
       gather_row_column(out, body, static_cast<int>(i));
     } else if (s_.accumulators > 0) {
-      gather_column(out, body, static_cast<int>(i));
+      if ((static_cast<int>(sums.size()) + 1) * each > kBytes) flush();
+      sums.push_back(static_cast<int>(i));
     }
   }
+  flush();
 }
 
 /// The rows of a task, in groups of `unit`: the first tasks have one group more than the others.
@@ -223,19 +262,45 @@ void Writer::cut_columns(Lines& out, Body& body) {
   out.close();
 }
 
+/// What a stage loads, for the rows that begin at `base`, if there are any: a group of copies.
+void Writer::send(Lines& out, Body& body, int stage, const std::string& base) {
+  out.open(str("if (", base, " < end_)"));
+  const std::string row = str(base, " + ty_");
+  out.add(
+      str("const ", type_, " row_ = ", s_.even ? row : str("pl_min_i(", row, ", end_ - 1)"), ";"));
+  decode(out, k_.rows, "row_", type_, 0, n_);
+  body.send(out, stage, walk_row());
+  out.close();
+  out.add("pl_send_group();");
+}
+
 void Writer::whole_rows(Lines& out, Body& body) {
+  constexpr int kBytes = 48 * 1024;  // what a block has without asking
   printed_.blocks = s_.tasks;
   out.add(str("const ", type_, " task_ = block_;"));
   places(out);
   kept_rooms(out);
   declare_columns(out);
   part(out, s_.rows);
+  const int first = (shared_ + 15) / 16 * 16;
+  const int bytes = s_.ahead ? body.reserve(kBytes - first, s_.steps) : 0;
+  if (bytes > 0) {
+    printed_.block_bytes = std::max(printed_.block_bytes, first + bytes);
+    out.add(str("unsigned char* const ahead_ = pl_dynamic + ", first, ";"));
+    for (int stage = 0; stage <= k_.stages; ++stage) {
+      if (body.sends(stage)) send(out, body, stage, "begin_");
+    }
+  }
   out.open(str("for (", type_, " base_ = begin_; base_ < end_; base_ += ", s_.rows, ")"));
-  out.add("const bool live_ = base_ + ty_ < end_;");
-  out.add(str("const ", type_, " row_ = live_ ? base_ + ty_ : end_ - 1;"));
-  if (body.may_fail()) out.add("const int before_ = bad_;");
-  row(out, body, false);
-  if (body.may_fail()) out.add("if (!live_) bad_ = before_;");
+  if (s_.even) {
+    out.add(str("const ", type_, " row_ = base_ + ty_;"));
+  } else {
+    out.add("const bool live_ = base_ + ty_ < end_;");
+    out.add(str("const ", type_, " row_ = live_ ? base_ + ty_ : end_ - 1;"));
+    if (body.may_fail()) out.add("const int before_ = bad_;");
+  }
+  row(out, body, s_.even);
+  if (!s_.even && body.may_fail()) out.add("if (!live_) bad_ = before_;");
   out.close();
   if (printed_.block_bytes > 0) out.add("__syncthreads();");
 }

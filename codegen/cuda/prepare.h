@@ -12,7 +12,8 @@ loop::Kernel without_idle_guards(const loop::Kernel& kernel);
 /// Indices named by their place alone: what computes the same is the same text.
 loop::Kernel with_plain_names(const loop::Kernel& kernel);
 
-/// What several stages load, and what is stored and loaded again, is kept from the first of them.
-loop::Kernel with_kept_loads(const loop::Kernel& kernel);
+/// What several stages load or compute, and what is stored and loaded again, is kept from the first
+/// of them: the loads, or the values made of them where these are no more.
+loop::Kernel with_kept(const loop::Kernel& kernel);
 
 }  // namespace plait::codegen::cuda

@@ -25,10 +25,10 @@ bool may_be_joined(const loop::Kernel& k, const Schedule& s) {
   return s.kind == Schedule::kPoints || (row_count(k) * inner_count(k)).hi() < kSmall;
 }
 
-/// Kept loads are worth it where registers hold them.
+/// Keeping is worth it where registers hold it.
 loop::Kernel prepared(const loop::Kernel& kernel) {
   loop::Kernel k = with_plain_names(without_idle_guards(kernel));
-  loop::Kernel kept = with_kept_loads(k);
+  loop::Kernel kept = with_kept(k);
   if (kept_count(kept) == kept_count(k)) return k;
   const Schedule s = schedule_of(kept);
   return s.steps > 0 && s.kept == Schedule::kRegisters ? kept : k;

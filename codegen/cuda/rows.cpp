@@ -42,18 +42,23 @@ void Writer::points(Lines& out) {
                 s_.lanes, ";"));
     printed_.blocks = ceildiv(inner_count(k_), Dim(per_block * s_.lanes));
   } else {
-    const Dim all = row_count(k_) * vectors();
+    const Dim all = (s_.down ? ceildiv(row_count(k_), Dim(s_.steps)) : row_count(k_)) * vectors();
     out.add(str("const ", type_, " points_ = ", text_of(all), ", vectors_ = ", text_of(vectors()),
                 ";"));
-    printed_.blocks = ceildiv(all, Dim(per_block));
+    printed_.blocks = ceildiv(all, Dim(s_.down ? kThreads : per_block));
   }
+  const bool even = is_multiple(row_count(k_), s_.steps);
   Walk walk;
   walk.steps = s_.steps;
+  walk.down = s_.down;
   walk.open = [&](Lines& lines) {
-    lines.add(
-        str("const ", type_, " p_ = (block_ * ", s_.steps, " + c_) * ", kThreads, " + tid_;"));
-    lines.open("if (p_ < points_)");
-    decode(lines, k_.rows, "(p_ / vectors_)", type_, 0, n_);
+    lines.add(s_.down ? str("const ", type_, " p_ = block_ * ", kThreads,
+                            " + tid_, row_ = p_ / vectors_ * ", s_.steps, " + c_;")
+                      : str("const ", type_, " p_ = (block_ * ", s_.steps, " + c_) * ", kThreads,
+                            " + tid_;"));
+    lines.open(str("if (p_ < points_",
+                   s_.down && !even ? " && row_ < " + text_of(row_count(k_)) : "", ")"));
+    decode(lines, k_.rows, s_.down ? "row_" : "(p_ / vectors_)", type_, 0, n_);
     lines.add(str("const ", type_, " v_ = p_", k_.rows.empty() ? "" : " % vectors_", ";"));
     decode(lines, k_.inner, "v_", type_, s_.lanes, n_);
     body.row(lines, 0, "0");
@@ -200,7 +205,10 @@ void Writer::row(Lines& out, Body& body, bool always) {
     body.row(out, stage, always ? "tx_ == 0" : "tx_ == 0 && live_");
     body.row_columns(out, stage, always ? "" : "live_");
     body.declare_sums(out, stage);
+    const bool sends = body.sends(stage);
+    if (sends) out.add(str("pl_sent<", body.sending_stages() - 1, ">();"));
     body.inner(out, stage, walk, always ? "" : "live_");
+    if (sends) send(out, body, stage, str("base_ + ", s_.rows));
     across(out, body, stage);
   }
 }

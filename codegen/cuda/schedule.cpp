@@ -76,14 +76,14 @@ std::size_t bytes_of(const Kernel& k, int lanes, std::size_t& widest) {
 
 /// Elements per vector: 16 bytes of what is widest, as long as the vectors of a thread in a
 /// stage stay small.
-int lanes_of(const Kernel& k, bool flat) {
+int lanes_of(const Kernel& k, bool flat, std::size_t bytes = 160) {
   if (k.inner.empty()) return 1;
   for (int lanes : {8, 4, 2}) {
     if (!flat && !is_multiple(k.inner.back().extent, lanes)) continue;
     std::size_t widest = 1;
     const std::size_t most = bytes_of(k, lanes, widest);
     const auto n = static_cast<std::size_t>(lanes);
-    if (most == 0 || widest * n > 16 || most * n > 160) continue;
+    if (most == 0 || widest * n > 16 || most * n > bytes) continue;
     return lanes;
   }
   return 1;
@@ -207,15 +207,19 @@ std::int64_t deal_whole_rows(const Kernel& k, Schedule& s, std::int64_t vectors)
     s.rows = 1;
     if (s.steps > 0) s.steps = static_cast<int>(over(vectors, kThreads));
   }
+  constexpr std::int64_t kManyPoints = 1 << 18;
+  s.even = row_count(k).is_const() && is_multiple(row_count(k), s.rows);
+  s.ahead = s.threads == kThreads && s.steps > 0 && s.kept == Schedule::kRegisters &&
+            most_of(row_count(k) * inner_count(k)) >= kManyPoints;
   const int kept = s.kept == Schedule::kRegisters ? kept_count(k) : 0;
-  std::size_t later = 0;  // bytes that may be loaded ahead
+  std::size_t widest = 1, later = 0;  // bytes that registers may hold ahead
   visit_inner_offsets(k, [&](int stage, int buffer, const Dim&) {
     const loop::KernelBuffer& b = k.buffers[at(buffer)];
-    if (stage > 0 && !b.written) later += size_of(b.dtype);
+    if (stage > 0 && !b.written && !s.ahead) later += size_of(b.dtype);
   });
-  const int held = (4 * (kept + columns) + static_cast<int>(later)) * std::max(1, s.steps) *
-                   s.lanes / 4;  // registers
-  s.per_processor = held <= 52 ? 4 : held <= 68 ? 3 : 2;
+  const std::size_t held = (4 * at(kept + columns) + later) * at(std::max(1, s.steps));
+  const std::size_t registers = (held + bytes_of(k, s.lanes, widest)) * at(s.lanes) / 4;
+  s.per_processor = registers <= 44 ? 4 : registers <= 64 ? 3 : 2;
   return s.per_processor * kProcessors;
 }
 
@@ -272,9 +276,9 @@ std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors
 }
 
 void deal_columns(const Kernel& k, Schedule& s) {
-  s.lanes = lanes_of(k, false);
-  const std::int64_t inner = std::max<std::int64_t>(1, most_of(inner_count(k)));
   s.whole_rows = reduces_rows(k) || stores_rows(k) || kept_count(k) > 0;
+  s.lanes = lanes_of(k, false, s.whole_rows ? 224 : 160);
+  const std::int64_t inner = std::max<std::int64_t>(1, most_of(inner_count(k)));
   // In a warp there is a thread for each pair of columns first, then for each row.
   while (s.threads == 32 && !s.whole_rows && s.lanes > 2 && inner < 8 * s.lanes) s.lanes /= 2;
   const std::int64_t vectors = over(inner, s.lanes);
@@ -286,6 +290,35 @@ void deal_columns(const Kernel& k, Schedule& s) {
   const std::int64_t by_memory = (std::int64_t(4) << 20) / inner;
   s.tasks = static_cast<int>(
       std::max<std::int64_t>(1, std::min({blocks, by_rows, by_memory, std::int64_t(1024)})));
+}
+
+/// Bytes in flight: one vector of a thread may be too little. Where what it loads serves several
+/// rows, its vectors are of these.
+void deal_points(const Kernel& k, Schedule& s, std::int64_t points) {
+  constexpr std::int64_t kBytes = 32, kRowBytes = 128;
+  std::set<std::string> seen;
+  std::int64_t bytes = 0, shared = 0;  // of all vectors that are loaded; of those of all rows
+  for (const Let& let : k.lets) {
+    for (const KernelOperand& o : let.operands) {
+      if (o.kind != KernelOperand::kLoad || k.inner.empty()) continue;
+      if (!is_vector(k, o.load.offset, s.lanes)) continue;
+      if (!seen.insert(str(o.load.buffer, ' ', o.load.offset.text())).second) continue;
+      const auto more =
+          static_cast<std::int64_t>(size_of(k.buffers[at(o.load.buffer)].dtype)) * s.lanes;
+      bytes += more;
+      if (!mentions_rows(k, o.load.offset)) shared += more;
+    }
+  }
+  s.steps = 1;
+  if (s.lanes == 1) return;
+  const std::int64_t vectors = points / s.lanes, whole = 4 * kProcessors * 2048;
+  if ((s.flat || vectors > whole) && bytes > 0 && bytes <= kBytes) s.steps = 2;
+  s.down = !s.flat && !k.rows.empty() && shared > 0 && bytes > shared && s.steps == 1;
+  for (int rows = 4; s.down && s.steps == 1 && rows > 1; rows /= 2) {
+    if (vectors / rows >= kProcessors * 1024 && rows * (bytes - shared) <= kRowBytes)
+      s.steps = rows;
+  }
+  s.down = s.down && s.steps > 1;
 }
 
 /// Whether registers hold the sums of columns and what is kept.
@@ -318,6 +351,11 @@ bool is_vector(const Kernel& k, const Dim& offset, int lanes) {
   if (!l.is_linear || !l.coefficient.is(1)) return false;
   const Dim base = offset.substitute({{last, Dim(0)}});
   return !varies(k, base) && is_multiple(base, lanes);
+}
+
+bool mentions_rows(const Kernel& k, const Dim& d) {
+  return std::any_of(k.rows.begin(), k.rows.end(),
+                     [&](const loop::KernelIndex& x) { return loop::mentions(d, x.symbol); });
 }
 
 Dim row_count(const Kernel& k) {
@@ -412,19 +450,7 @@ Schedule schedule_of(const Kernel& k) {
   s.lanes = lanes_of(k, s.flat);
   const std::int64_t points = most_of(row_count(k) * inner_count(k));
   while (!s.flat && s.lanes > 1 && points / s.lanes < kProcessors * kThreads) s.lanes /= 2;
-  // Bytes in flight: one vector of a thread may be too little.
-  std::set<std::string> seen;
-  std::int64_t bytes = 0;
-  for (const Let& let : k.lets) {
-    for (const KernelOperand& o : let.operands) {
-      if (o.kind != KernelOperand::kLoad || k.inner.empty()) continue;
-      if (!is_vector(k, o.load.offset, s.lanes)) continue;
-      if (!seen.insert(str(o.load.buffer, ' ', o.load.offset.text())).second) continue;
-      bytes += static_cast<std::int64_t>(size_of(k.buffers[at(o.load.buffer)].dtype)) * s.lanes;
-    }
-  }
-  const bool many = s.flat || points / s.lanes > 4 * kProcessors * 2048;
-  s.steps = s.lanes > 1 && many && bytes > 0 && bytes <= 32 ? 2 : 1;
+  deal_points(k, s, points);
   return s;
 }
 

@@ -22,8 +22,11 @@ struct Schedule {
   int rows = 256;           // rows of a block at once
   bool turned = false;      // neighbouring threads stand on neighbouring rows
   int steps = 0;            // vectors per thread, written out; 0: a loop
+  bool down = false;        // of kPoints: these lie in rows that follow each other
   int accumulators = 0;     // columns in registers: their number per thread; 0: in memory
   bool whole_rows = false;  // of kColumns
+  bool even = false;        // of whole rows: `rows` divides their number
+  bool ahead = false;       // of whole rows: shared memory takes what the rows to come load
   int tasks = 1;            // of kColumns: parts of the rows
   int deep = 1;             // of kColumns without whole rows: rows that a thread loads at once
   int parts = 1;            // of kRows: blocks that share a row
@@ -53,6 +56,9 @@ bool is_multiple(const Dim& d, int by);
 bool is_vector(const loop::Kernel& kernel, const Dim& offset, int lanes);
 /// Whether an expression changes with the last inner index, or by an index loaded inside the row.
 bool varies(const loop::Kernel& kernel, const Dim& d);
+
+/// Whether an expression changes with the rows.
+bool mentions_rows(const loop::Kernel& kernel, const Dim& d);
 
 /// When and where a store happens.
 loop::Level store_level(const loop::Kernel& kernel, const loop::KernelStore& store);

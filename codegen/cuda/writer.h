@@ -1,7 +1,9 @@
 // A loop kernel on its way to CUDA text: the bodies of its functions, by schedule.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "codegen/cuda/body.h"
 #include "codegen/cuda/print.h"
@@ -42,9 +44,12 @@ class Writer {
   void part(Lines& out, int unit);
   void cut_columns(Lines& out, Body& body);
   void whole_rows(Lines& out, Body& body);
+  void send(Lines& out, Body& body, int stage, const std::string& base);
   void declare_columns(Lines& out);
   void gather(Lines& out, Body& body);
-  void gather_column(Lines& out, Body& body, int let);
+  void gather_together(Lines& out, const std::vector<int>& sums);
+  void put_column(Lines& out, Body& body, int let);
+  void every(Lines& out, bool inner, bool elements, const std::function<void()>& inside);
   void gather_row_column(Lines& out, Body& body, int let);
   void gather_in_warp(Lines& out, Body& body, int let);
   void result(Lines& out, Body& body, int let, const std::string& index);

@@ -61,6 +61,8 @@ class TracedDevice : public cuda::Device {
   void fork(int lanes) override { inner_->fork(lanes); }
   void lane(int which) override { inner_->lane(which); }
   void join() override { inner_->join(); }
+  int signal() override { return inner_->signal(); }
+  void await(int signal) override { inner_->await(signal); }
   int mark() override { return inner_->mark(); }
   double seconds(int from, int to) override { return inner_->seconds(from, to); }
   void forget_marks() override { inner_->forget_marks(); }

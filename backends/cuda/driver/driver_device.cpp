@@ -44,7 +44,7 @@ class DriverDevice : public Device {
     abandon_recording();
     for (CUstream stream : streams_) api_.stream_wait(stream);
     feeds_.reset();
-    for (const std::vector<CUevent>& events : {marks_, joins_}) {
+    for (const std::vector<CUevent>& events : {marks_, joins_, signals_}) {
       for (CUevent event : events) api_.event_destroy(event);
     }
     for (CUstream stream : streams_) api_.stream_destroy(stream);
@@ -144,6 +144,11 @@ class DriverDevice : public Device {
     lane_ = which % kLanes;
   }
   void join() override;
+  int signal() override;
+  void await(int signal) override {
+    context_->must(api_.stream_wait_event(current(), signals_[static_cast<std::size_t>(signal)], 0),
+                   "wait for a lane");
+  }
 
   int mark() override;
   double seconds(int from, int to) override;
@@ -189,6 +194,8 @@ class DriverDevice : public Device {
   mutable std::vector<CUstream> streams_;  // one per lane that was needed so far
   mutable std::vector<CUevent> joins_;     // one per stream; the first is that of forks
   int lane_ = 0, forked_ = 0;
+  std::vector<CUevent> signals_;
+  std::size_t signals_used_ = 0;
   bool recording_ = false;
   std::vector<CUevent> marks_;
   std::size_t marks_used_ = 0;
@@ -307,6 +314,13 @@ void DriverDevice::fork(int lanes) {
   }
   forked_ = lanes;
   lane_ = 0;
+  signals_used_ = 0;
+}
+
+int DriverDevice::signal() {
+  if (signals_used_ == signals_.size()) signals_.push_back(new_event(CU_EVENT_DISABLE_TIMING));
+  context_->must(api_.event_record(signals_[signals_used_], current(), 0), "signal to lanes");
+  return static_cast<int>(signals_used_++);
 }
 
 void DriverDevice::join() {

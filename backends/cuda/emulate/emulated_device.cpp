@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 
 #include "backends/cuda/emulate/emulation_text.h"
 #include "backends/cuda/emulate/fiber.h"
@@ -197,6 +199,7 @@ class EmulatedDevice : public Device {
     lanes_ = lanes;
     lane_ = 0;
     waiting_.assign(static_cast<std::size_t>(lanes), {});
+    signals_ = 0;
   }
   void lane(int which) override {
     check(which >= 0 && which < lanes_, "lane ", which, " of ", lanes_);
@@ -204,11 +207,32 @@ class EmulatedDevice : public Device {
   }
   void join() override {
     check(lanes_ > 0, "a join without a fork");
-    std::vector<std::vector<Action>> waiting = std::move(waiting_);
+    std::vector<std::deque<Queued>> waiting = std::move(waiting_);
     lanes_ = lane_ = 0;
-    for (auto lane = waiting.rbegin(); lane != waiting.rend(); ++lane) {
-      for (const Action& action : *lane) ask(action);
+    std::vector<bool> given(static_cast<std::size_t>(signals_));
+    for (std::size_t l = waiting.size(); l > 0;) {
+      std::deque<Queued>& lane = waiting[l - 1];
+      if (lane.empty() || (lane[0].await >= 0 && !given[static_cast<std::size_t>(lane[0].await)])) {
+        --l;  // the next lane, until it gives a signal
+        continue;
+      }
+      const Queued next = std::move(lane.front());
+      lane.pop_front();
+      if (next.action) ask(*next.action);
+      if (next.signal < 0) continue;
+      given[static_cast<std::size_t>(next.signal)] = true;
+      l = waiting.size();
     }
+    for (const std::deque<Queued>& lane : waiting) check(lane.empty(), "lanes wait for each other");
+  }
+  int signal() override {
+    check(lanes_ > 0, "a signal outside of lanes");
+    waiting_[static_cast<std::size_t>(lane_)].push_back({{}, signals_, -1});
+    return signals_++;
+  }
+  void await(int signal) override {
+    check(lanes_ > 0 && signal >= 0 && signal < signals_, "nobody gave signal ", signal);
+    waiting_[static_cast<std::size_t>(lane_)].push_back({{}, -1, signal});
   }
 
   int mark() override {
@@ -226,7 +250,7 @@ class EmulatedDevice : public Device {
  private:
   void ask(const Action& action) {
     if (lanes_ > 0) {
-      waiting_[static_cast<std::size_t>(lane_)].push_back(action);
+      waiting_[static_cast<std::size_t>(lane_)].push_back({action, -1, -1});
     } else if (recording_ != nullptr) {
       recording_->actions.push_back(action);
     } else {
@@ -250,7 +274,13 @@ class EmulatedDevice : public Device {
   std::array<std::vector<Fed>, 2> fed_;  // by slot
   std::unique_ptr<EmulatedRecording> recording_;
   int lanes_ = 0, lane_ = 0;
-  std::vector<std::vector<Action>> waiting_;  // by lane, until they join
+  /// What a lane does, gives or waits for.
+  struct Queued {
+    std::optional<Action> action;
+    int signal = -1, await = -1;
+  };
+  std::vector<std::deque<Queued>> waiting_;  // by lane, until they join
+  int signals_ = 0;
   std::vector<std::chrono::steady_clock::time_point> marks_;
 };
 
