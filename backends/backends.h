@@ -18,6 +18,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name);
 struct TargetOptions {
   int threads = 0;    // of the cpu; 0: as many as the machine has cpus for this process
   bool tf32 = false;  // on cuda, f32 contractions may round their operands to tf32
+  bool fast = false;  // on cuda, libraries may take what gives other bits from run to run
 };
 
 /// A backend that runs programs; null for one that runs graphs node by node. UserError as above,

@@ -81,6 +81,7 @@ const Plugin& plugin() {
 std::unique_ptr<Target> make_plugin_target(const TargetOptions& options) {
   cuda::CudaOptions wanted;
   wanted.tf32 = options.tf32;
+  wanted.fast = options.fast;
   return std::unique_ptr<Target>(plugin().make_target(wanted));
 }
 

@@ -18,6 +18,7 @@ constexpr Flag kFlags[] = {
     {"--row", "N", "on cuda: runs in one launch or replay, on the same feeds; 1 unless said"},
     kTargetFlag,
     kFp32Flag,
+    kFastFlag,
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,
@@ -38,6 +39,7 @@ struct Times {
   std::vector<double> alone, with_feeds;
   std::int64_t runs = 0;
   int batch = 1;
+  std::int64_t free_bytes = 0;  // by the driver, once a run is recorded
 };
 
 /// Whether no step writes where a feed lies: one set of feeds then serves any number of runs.
@@ -75,7 +77,9 @@ class Bench {
     start_ = Clock::now();
     double seconds = 0;
     loaded_.refresh();
-    if (loaded_.executor.run_row(row_, seconds)) {
+    const bool by_device = loaded_.executor.run_row(row_, seconds);
+    times_.free_bytes = loaded_.target->free_bytes().value_or(0);
+    if (by_device) {
       by_device_clock();
     } else if (last_ < kShort) {
       in_batches();
@@ -210,12 +214,14 @@ std::string fixed(double x) {
   return text;
 }
 
-/// Where a driver counts: its bytes beside the planned ones, and what runs after the first added.
-std::string measured_text(const Executor& executor, std::int64_t more, std::int64_t runs) {
+/// Where a driver counts: its bytes beside the planned ones, what recording a run took, and what
+/// the runs after that added.
+std::string measured_text(const Executor& executor, std::int64_t recorded, std::int64_t more,
+                          std::int64_t runs) {
   return str(with_commas(*executor.measured_bytes()), " by the driver (planned ",
              with_commas(executor.program().peak_bytes()), "), and ",
              with_commas(executor.code().held_bytes()), " for feeds and tables; ",
-             with_commas(more), " more after ", with_commas(runs), " runs");
+             with_commas(recorded), " for the recorded run, ", with_commas(more), " more after ", with_commas(runs), " runs");
 }
 
 void run_bench(const Args& args) {
@@ -225,7 +231,8 @@ void run_bench(const Args& args) {
   Ready ready = make_ready(args, seed);
   Loaded& loaded = ready.loaded;
   const Times times = Bench(ready, seconds, row).run();
-  const std::int64_t more = ready.free_bytes - loaded.target->free_bytes().value_or(0);
+  const std::int64_t recorded = ready.free_bytes - times.free_bytes;
+  const std::int64_t more = times.free_bytes - loaded.target->free_bytes().value_or(0);
   const plan::Program& p = loaded.executor.program();
   std::int64_t operations = 0;
   for (const plan::Step& s : p.steps) operations += evaluate(s.operations, loaded.executor.sizes());
@@ -258,6 +265,7 @@ void run_bench(const Args& args) {
                        {"scratch_bytes", p.scratch_bytes},
                        {"held_bytes", loaded.executor.code().held_bytes()},
                        {"measured_bytes", loaded.executor.measured_bytes().value_or(0)},
+                       {"recorded_bytes", recorded},
                        {"more_bytes", more}});
   }
   Table table{
@@ -277,7 +285,7 @@ void run_bench(const Args& args) {
        {"memory", str("states ", bytes_text(p.states_bytes), ", arena ", bytes_text(p.arena_bytes),
                       ", scratch ", bytes_text(p.scratch_bytes))}}};
   if (loaded.executor.measured_bytes()) {
-    table.rows.push_back({"measured", measured_text(loaded.executor, more, times.runs)});
+    table.rows.push_back({"measured", measured_text(loaded.executor, recorded, more, times.runs)});
   }
   print(table.text());
 }

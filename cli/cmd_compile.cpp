@@ -18,6 +18,7 @@ constexpr Flag kFlags[] = {
     {"-o", "F.plan", "where to write the program; without it, the cache is filled"},
     kTargetFlag,
     kFp32Flag,
+    kFastFlag,
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,

@@ -16,6 +16,7 @@ constexpr Flag kFlags[] = {
     {"--node", "NAME", "only what became of this value (with or without %)"},
     kTargetFlag,
     kFp32Flag,
+    kFastFlag,
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,

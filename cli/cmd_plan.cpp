@@ -22,6 +22,7 @@ constexpr Flag kFlags[] = {
     {"--check", "", "run three steps: is memory as planned, and is nothing allocated?"},
     kTargetFlag,
     kFp32Flag,
+    kFastFlag,
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,

@@ -16,6 +16,7 @@ constexpr Flag kFlags[] = {
     {"--seconds", "S", "or for how long; 2 unless said"},
     kTargetFlag,
     kFp32Flag,
+    kFastFlag,
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,

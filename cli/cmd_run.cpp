@@ -32,6 +32,7 @@ constexpr Flag kFlags[] = {
     {"--backend", "NAME", "ref (the default), cpu, cuda or null"},
     {"--threads", "N", "of the cpu backend; as many as there are cpus unless said"},
     kFp32Flag,
+    kFastFlag,
     kSeedFlag,
     {"--rebuild", "", "of a plan: plan it anew when it is for another machine"},
     kGraphFlag,

@@ -103,6 +103,7 @@ TargetOptions target_options(const Args& args) {
   const std::string fp32 = args.text("--fp32", "strict");
   if (fp32 != "strict" && fp32 != "tf32") throw UsageError("--fp32 is strict or tf32");
   options.tf32 = fp32 == "tf32";
+  options.fast = args.has("--fast");
   return options;
 }
 

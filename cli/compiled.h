@@ -15,12 +15,14 @@ namespace plait::cli {
 inline constexpr Flag kTargetFlag{"--backend", "NAME", "cpu, the default, or cuda"};
 inline constexpr Flag kFp32Flag{"--fp32", "HOW",
                                 "strict, the default, or tf32: f32 products on tensor cores"};
+inline constexpr Flag kFastFlag{"--fast", "",
+                                "on cuda, take convolutions whose bits differ from run to run"};
 inline constexpr Flag kThreadsFlag{"--threads", "N", "as many as there are cpus unless said"};
 inline constexpr Flag kMeasureFlag{"--measure", "",
                                    "time the implementations of contractions, take the fastest"};
 inline constexpr Flag kNoFuseFlag{"--no-fuse", "", "every node its own kernel, for comparison"};
 inline constexpr Flag kSeedFlag{"--seed", "N", "of initial states and random feeds; 0 unless said"};
-/// What --threads and --fp32 say.
+/// What --threads, --fp32 and --fast say.
 TargetOptions target_options(const Args& args);
 
 /// Whether a file's first bytes are a plan's. Standard input and models are none.

@@ -44,6 +44,7 @@ struct Config {
     std::int64_t threads = 0;
     std::string backend = "cpu";
     std::string fp32 = "strict";
+    bool fast = false;
     std::string on_nan = "stop";
     bool operator==(const Train&) const = default;
   };

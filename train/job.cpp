@@ -81,6 +81,7 @@ void make_session(Job& job, ir::Package package) {
   TargetOptions options;
   options.threads = static_cast<int>(job.config.train.threads);
   options.tf32 = job.config.train.fp32 == "tf32";
+  options.fast = job.config.train.fast;
   const std::string& backend = job.config.train.backend;
   job.step = {"train", {}, {}};
   job.eval = evaluation_request(package);

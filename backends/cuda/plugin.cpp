@@ -15,8 +15,10 @@ namespace {
 
 class DriverLibraries : public Libraries {
  public:
-  DriverLibraries(std::shared_ptr<Device> device, bool tf32) : device_(std::move(device)) {
-    options_.tf32 = tf32;
+  DriverLibraries(std::shared_ptr<Device> device, const CudaOptions& options)
+      : device_(std::move(device)) {
+    options_.tf32 = options.tf32;
+    options_.deterministic = !options.fast;
   }
   std::string identity() const override {
     static const LibraryVersions found = kept_library_versions();
@@ -48,7 +50,8 @@ class DriverLibraries : public Libraries {
   }
   double start_seconds() const override { return seconds_; }
   std::shared_ptr<const Libraries> with(bool tf32) const override {
-    return std::make_shared<DriverLibraries>(device_, tf32);
+    return std::make_shared<DriverLibraries>(device_,
+                                             CudaOptions{tf32, !options_.deterministic});
   }
 
  private:
@@ -93,7 +96,7 @@ const char* plait_cuda_interface() {
 
 plait::Target* plait_cuda_make_target(const plait::cuda::CudaOptions& options) {
   const std::shared_ptr<plait::cuda::Device> device = plait::cuda::shared_device();
-  const auto libraries = std::make_shared<plait::cuda::DriverLibraries>(device, options.tf32);
+  const auto libraries = std::make_shared<plait::cuda::DriverLibraries>(device, options);
   return plait::cuda::make_cuda_target(device, libraries, options).release();
 }
 

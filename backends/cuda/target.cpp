@@ -80,7 +80,7 @@ class CudaTarget : public Target {
   std::string_view name() const override { return "cuda"; }
   std::string identity() const override {
     return str("cuda ", device_->identity(), libraries_ ? ", " + libraries_->identity() : "",
-               options_.tf32 ? ", tf32" : "");
+               options_.tf32 ? ", tf32" : "", options_.fast ? ", fast" : "");
   }
   int threads() const override { return 1; }
   int lanes() const override { return kLanes; }

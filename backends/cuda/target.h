@@ -31,6 +31,7 @@ class Libraries {
 
 struct CudaOptions {
   bool tf32 = false;  // f32 contractions may round their operands to tf32
+  bool fast = false;  // libraries may take what gives other bits from run to run
 };
 
 std::unique_ptr<Target> make_cuda_target(std::shared_ptr<Device> device,

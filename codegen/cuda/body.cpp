@@ -104,6 +104,7 @@ Body::Body(const loop::Kernel& kernel, const Schedule& schedule, int lanes, Para
       type_(schedule.wide ? "int64_t" : "int") {
   for (const Let& let : k_.lets) may_fail_ |= !let.index.empty() || divides(let);
   find_reads();
+  find_fixed();
 }
 
 std::string Body::buffer_text(int buffer, const Dim& offset) {
@@ -169,7 +170,9 @@ Piece Body::operand(const Let& let, int i, int j) {
       const Let& from = k_.lets[at(o.let)];
       held = from.dtype;
       const bool again = from.kept && from.stage != let.stage;
-      p.text = guarded_text(o, again ? kept_text(o.let) : str("v", o.let));
+      p.text = guarded_text(o, again               ? kept_text(o.let)
+                               : fixed_[at(o.let)] ? str("v", o.let, "[", lane(), "]")
+                                                   : str("v", o.let));
       break;
     }
     case KernelOperand::kLoad: {
@@ -245,7 +248,8 @@ void Body::let(Lines& out, int i) {
                 ";"));
     rounded = index_name(let.index);
   }
-  out.add(str("const ", register_type(let.dtype), " v", i, " = ", rounded, ";"));
+  out.add(fixed_[at(i)] ? str("v", i, "[", lane(), "] = ", rounded, ";")
+                        : str("const ", register_type(let.dtype), " v", i, " = ", rounded, ";"));
   if (let.kept) out.add(str(kept_text(i), " = v", i, ";"));
 }
 

@@ -24,9 +24,10 @@ void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::stri
 struct Walk {
   int steps = 1;
   std::function<int(Lines&)> open;
-  std::function<void(Lines&)> also{};  // written once per vector, before its lanes
-  bool batched = false;                // loads of all vectors come first in any case
-  bool down = false;                   // so do they, and stores come last
+  std::function<void(Lines&)> also{};   // written once per vector, before its lanes
+  bool batched = false;                 // loads of all vectors come first in any case
+  bool down = false;                    // so do they, and stores come last
+  std::function<void(Lines&)> still{};  // of `down`: what of `open` is the same for all rows
 };
 
 class Body {
@@ -93,13 +94,17 @@ class Body {
   void let(Lines& out, int i);
   void column_step(Lines& out, int i, const std::string& term);
   void finish_sum(Lines& out, int i);
+  void vector_load(Lines& out, int stage, std::size_t read, bool split);
   void vector_loads(Lines& out, int stage, bool split);
+  void open_lanes(Lines& out);
   void sent_loads(Lines& out, int stage);
   std::string place_text(const Read& read) const;
   int read_bytes(const Read& read) const;
   bool is_known(const loop::KernelOperand& o) const;
   void once_loads(Lines& out, int stage);
   void lanes(Lines& out, int stage);
+  void find_fixed();
+  void fixed(Lines& out, const Walk& walk);
   void rooms(Lines& out, int stage, int steps);
   void stores(Lines& out, int stage, const std::string& live);
   void row_stores(Lines& out, int stage, const std::string& once);
@@ -120,6 +125,7 @@ class Body {
   bool may_fail_ = false;
   bool split_ = false;                     // loads of all vectors come first
   bool late_ = false;                      // stores of all vectors come last
+  std::vector<bool> fixed_;                // per let: made once for the rows of a thread
   std::vector<bool> fetched_;              // per stage: its vectors were loaded before the first
   std::vector<std::vector<Read>> reads_;   // per stage
   std::vector<std::vector<int>> read_of_;  // per let and operand; -1: not one of them

@@ -1,4 +1,4 @@
-// The inner points of a kernel in CUDA C++: loads of whole vectors, their lanes, stores.
+// The inner points of a kernel in CUDA C++: vectors, their lanes, stores.
 #include <algorithm>
 
 #include "codegen/cuda/body.h"
@@ -10,119 +10,61 @@ using loop::KernelOperand;
 using loop::Let;
 using loop::Level;
 
-/// Bytes of loads that a thread may hold before it computes, and over the stages before.
-constexpr int kSplitBytes = 128, kBatchBytes = 256, kFetchBytes = 64;
+/// Bytes of loads that a thread may hold before it computes.
+constexpr int kSplitBytes = 128, kBatchBytes = 256;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-Body::Read::Reach Body::reach_of(const KernelOperand& o) const {
-  bool inner = loop::level_of(k_, o.load.offset) == Level::kInner;
-  bool moves = false;  // with the lane, or by a value of it
-  for (const loop::Guard& g : o.guards) {
-    for (const Dim* d : {&g.index, &g.lo, &g.hi}) {
-      inner |= loop::level_of(k_, *d) == Level::kInner;
-      moves |= varies(k_, *d);
-    }
-  }
-  if (!inner) return Read::kRow;
-  if (moves) return Read::kLane;
-  if (!k_.inner.empty() && is_vector(k_, o.load.offset, lanes_)) return Read::kVector;
-  return varies(k_, o.load.offset) ? Read::kLane : Read::kOnce;
-}
-
-void Body::find_reads() {
-  reads_.resize(at(k_.stages) + 1);
-  fetched_.assign(at(k_.stages) + 1, false);
-  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
+/// Where a thread has vectors of several rows: what depends on columns alone.
+void Body::find_fixed() {
+  fixed_.assign(k_.lets.size(), false);
+  for (std::size_t i = 0; i < k_.lets.size() && s_.down && lanes_ == s_.lanes; ++i) {
     const Let& let = k_.lets[i];
-    read_of_.emplace_back(let.operands.size(), -1);
-    if (let.level != Level::kInner) continue;
-    std::vector<Read>& reads = reads_[at(let.stage)];
+    if (let.level != Level::kInner || !let.index.empty()) continue;
+    bool is_fixed = std::none_of(k_.stores.begin(), k_.stores.end(),
+                                 [&](const auto& s) { return at(s.let) == i; });
+    for (const loop::Tape::Step& s : loop::flatten(let.body).steps) {
+      is_fixed &= s.op != loop::ScalarOp::kIndex;
+    }
     for (std::size_t j = 0; j < let.operands.size(); ++j) {
       const KernelOperand& o = let.operands[j];
-      if (o.kind != KernelOperand::kLoad) continue;
-      std::string key = str(o.load.buffer, '@', o.load.offset.text());
-      for (const loop::Guard& g : o.guards) {
-        key += str('?', g.lo.text(), '<', g.index.text(), '<', g.hi.text());
+      if (o.kind == KernelOperand::kLet) {
+        is_fixed &= fixed_[at(o.let)] || k_.lets[at(o.let)].level == Level::kCall;
+      } else if (o.kind == KernelOperand::kLoad) {
+        is_fixed &= reads_[0][at(read_of_[i][j])].reach == Read::kVector && is_known(o) &&
+                    !mentions_rows(k_, o.load.offset);
       }
-      if (!o.guards.empty()) key += str(':', o.otherwise);
-      const auto it =
-          std::find_if(reads.begin(), reads.end(), [&](const Read& r) { return r.key == key; });
-      read_of_[i][j] = static_cast<int>(it - reads.begin());
-      if (it == reads.end()) reads.push_back({reach_of(o), &o, key, -1});
+      is_fixed &= o.guards.empty();
+    }
+    fixed_[i] = is_fixed;
+  }
+}
+
+void Body::fixed(Lines& out, const Walk& walk) {
+  if (std::count(fixed_.begin(), fixed_.end(), true) == 0) return;
+  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
+    if (!fixed_[i]) continue;
+    out.add(str(register_type(k_.lets[i].dtype), " v", i, "[", lanes_, "];"));
+  }
+  out.open("");
+  walk.still(out);
+  std::vector<bool> needed(reads_[0].size(), false);
+  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
+    for (int read : read_of_[i]) {
+      if (fixed_[i] && read >= 0) needed[at(read)] = true;
     }
   }
-}
-
-int Body::read_bytes(const Read& r) const {
-  return lanes_ * static_cast<int>(size_of(k_.buffers[at(r.operand->load.buffer)].dtype));
-}
-
-int Body::vector_bytes(int stage) const {
-  int bytes = 0;
-  for (const Read& r : reads_[at(stage)]) {
-    if (r.reach == Read::kVector && r.place < 0) bytes += read_bytes(r);
+  for (std::size_t r = 0; r < needed.size(); ++r) {
+    if (needed[r]) vector_load(out, 0, r, false);
   }
-  return bytes;
-}
-
-int Body::reserve(int most, int steps) {
-  int used = 0;
-  for (std::vector<Read>& reads : reads_) {
-    for (Read& r : reads) {
-      if (r.reach != Read::kVector) continue;
-      const KernelOperand& o = *r.operand;
-      const int each = read_bytes(r), bytes = each * steps * s_.threads;
-      if (!mentions_rows(k_, o.load.offset) || !is_known(o) || each < 4 || used + bytes > most)
-        continue;
-      r.place = used;
-      used += bytes;
-    }
+  open_lanes(out);
+  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
+    if (fixed_[i]) let(out, static_cast<int>(i));
   }
-  return used;
-}
-
-bool Body::sends(int stage) const {
-  const std::vector<Read>& reads = reads_[at(stage)];
-  return std::any_of(reads.begin(), reads.end(), [](const Read& r) { return r.place >= 0; });
-}
-
-int Body::sending_stages() const {
-  int count = 0;
-  for (int stage = 0; stage <= k_.stages; ++stage) count += sends(stage);
-  return count;
-}
-
-/// A thread's own place: no other one reads it.
-std::string Body::place_text(const Read& r) const {
-  return str("ahead_ + ", r.place, " + (c_ * ", s_.threads, " + tid_) * ", read_bytes(r));
-}
-
-void Body::send(Lines& out, int stage, const Walk& walk) {
-  steps(out, walk, [&] {
-    for (const Read& r : reads_[at(stage)]) {
-      if (r.place < 0) continue;
-      const KernelOperand& o = *r.operand;
-      out.add(str("pl_send<", read_bytes(r), ">(", place_text(r), ", b", o.load.buffer, " + ",
-                  index_text(o.load.offset, n_), ", ", guard_text(o.guards), ");"));
-    }
-  });
-}
-
-void Body::sent_loads(Lines& out, int stage) {
-  for (std::size_t r = 0; r < reads_[at(stage)].size(); ++r) {
-    const Read& read = reads_[at(stage)][r];
-    if (read.place < 0) continue;
-    const KernelOperand& o = *read.operand;
-    const std::string name = str(stage, "_", r);
-    const std::string type = memory_type(k_.buffers[at(o.load.buffer)].dtype);
-    if (!o.guards.empty()) out.add(str("const int g", name, " = ", guard_text(o.guards), ";"));
-    out.add(str("alignas(16) ", type, " q", name, "[", lanes_, "];"));
-    out.add(
-        str("pl_move<", lanes_, ">(q", name, ", (const ", type, "*)(", place_text(read), "));"));
-  }
+  out.close();
+  out.close();
 }
 
 bool Body::has_inner_stores(int stage) const {
@@ -136,40 +78,6 @@ bool Body::is_vector_store(const loop::KernelStore& s) const {
   return lanes_ > 1 && is_vector(k_, s.offset, lanes_);
 }
 
-void Body::vector_loads(Lines& out, int stage, bool split) {
-  for (std::size_t r = 0; r < reads_[at(stage)].size(); ++r) {
-    const Read& read = reads_[at(stage)][r];
-    if (read.reach != Read::kVector || read.place >= 0) continue;
-    const KernelOperand& o = *read.operand;
-    const std::string type = memory_type(k_.buffers[at(o.load.buffer)].dtype);
-    const std::string place = str("b", o.load.buffer, " + ", index_text(o.load.offset, n_));
-    if (!split) out.add(str("alignas(16) ", type, " q", stage, "_", r, "[", lanes_, "];"));
-    if (!split && !o.guards.empty()) {
-      out.add(str("const int g", stage, "_", r, " = ", guard_text(o.guards), ";"));
-    }
-    out.add(str(o.guards.empty() ? ""
-                : split          ? str("if (", guard_text(o.guards), ") ")
-                                 : str("if (g", stage, "_", r, ") "),
-                "pl_move<", lanes_, ">(q", stage, "_", r, split ? "[c_]" : "", ", ", place, ");"));
-  }
-}
-
-void Body::once_loads(Lines& out, int stage) {
-  for (std::size_t r = 0; r < reads_[at(stage)].size(); ++r) {
-    const Read& read = reads_[at(stage)][r];
-    const bool split = split_ && read.reach == Read::kVector && read.place < 0;
-    if (split && !read.operand->guards.empty()) {
-      out.add(str("const int g", stage, "_", r, " = ", guard_text(read.operand->guards), ";"));
-    }
-    if (read.reach != Read::kOnce) continue;
-    const KernelOperand& o = *read.operand;
-    const DType held = k_.buffers[at(o.load.buffer)].dtype;
-    out.add(str("const ", register_type(held), " h", stage, "_", r, " = ",
-                guarded_text(o, loaded_text(held, buffer_text(o.load.buffer, o.load.offset))),
-                ";"));
-  }
-}
-
 /// Arrays for what a stage stores, of one vector or of `steps` of them.
 void Body::rooms(Lines& out, int stage, int steps) {
   for (std::size_t j = 0; j < k_.stores.size(); ++j) {
@@ -181,9 +89,7 @@ void Body::rooms(Lines& out, int stage, int steps) {
   }
 }
 
-/// Every lane of a vector; what it stores goes into an array first.
-void Body::lanes(Lines& out, int stage) {
-  if (!late_) rooms(out, stage, 0);
+void Body::open_lanes(Lines& out) {
   if (lanes_ > 1) {
     out.add("#pragma unroll");
     out.open(str("for (int l_ = 0; l_ < ", lanes_, "; ++l_)"));
@@ -191,9 +97,15 @@ void Body::lanes(Lines& out, int stage) {
   } else {
     out.open("");
   }
+}
+
+/// Every lane of a vector; what it stores goes into an array first.
+void Body::lanes(Lines& out, int stage) {
+  if (!late_) rooms(out, stage, 0);
+  open_lanes(out);
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& l = k_.lets[i];
-    if (l.stage == stage && l.level == Level::kInner) let(out, static_cast<int>(i));
+    if (l.stage == stage && l.level == Level::kInner && !fixed_[i]) let(out, static_cast<int>(i));
   }
   for (std::size_t j = 0; j < k_.stores.size(); ++j) {
     const loop::KernelStore& s = k_.stores[j];
@@ -229,27 +141,6 @@ void Body::stores(Lines& out, int stage, const std::string& live) {
   if (!live.empty()) out.close();
 }
 
-/// Whether what is loaded, and where, is known before the first stage.
-bool Body::is_known(const KernelOperand& o) const {
-  const auto is_loaded = [&](const Dim& d) {
-    return std::any_of(k_.lets.begin(), k_.lets.end(), [&](const Let& l) {
-      return !l.index.empty() && l.level != Level::kCall && loop::mentions(d, l.index);
-    });
-  };
-  if (k_.buffers[at(o.load.buffer)].written || is_loaded(o.load.offset)) return false;
-  return std::none_of(o.guards.begin(), o.guards.end(), [&](const loop::Guard& g) {
-    return is_loaded(g.index) || is_loaded(g.lo) || is_loaded(g.hi);
-  });
-}
-
-/// Whether all vectors of a stage can be loaded before the first one.
-bool Body::is_early(int stage) const {
-  const std::vector<Read>& reads = reads_[at(stage)];
-  return std::all_of(reads.begin(), reads.end(), [&](const Read& r) {
-    return r.reach != Read::kVector || is_known(*r.operand);
-  });
-}
-
 /// The vectors of all steps, or the loop over them where they are not written out.
 void Body::steps(Lines& out, const Walk& walk, const std::function<void()>& inside) {
   if (walk.steps > 0) {
@@ -262,33 +153,13 @@ void Body::steps(Lines& out, const Walk& walk, const std::function<void()>& insi
   if (walk.steps > 0) out.close();
 }
 
-void Body::batch(Lines& out, int stage, const Walk& walk) {
-  for (std::size_t r = 0; r < reads_[at(stage)].size(); ++r) {
-    const Read& read = reads_[at(stage)][r];
-    if (read.reach != Read::kVector || read.place >= 0) continue;
-    out.add(str("alignas(16) ", memory_type(k_.buffers[at(read.operand->load.buffer)].dtype), " q",
-                stage, "_", r, "[", walk.steps, "][", lanes_, "];"));
-  }
-  steps(out, walk, [&] { vector_loads(out, stage, true); });
-}
-
-void Body::fetch(Lines& out, const Walk& walk) {
-  int bytes = 0;
-  for (int stage = 1; stage <= k_.stages && walk.steps > 0; ++stage) {
-    const int more = vector_bytes(stage) * walk.steps;
-    if (more == 0 || bytes + more > kFetchBytes || !is_early(stage)) continue;
-    bytes += more;
-    fetched_[at(stage)] = true;
-    batch(out, stage, walk);
-  }
-}
-
 void Body::inner(Lines& out, int stage, const Walk& walk, const std::string& live) {
   if (!has_inner(k_, stage)) return;
   // Stores may touch what a later vector loads, for all the compiler knows: loads come first.
   const int bytes = vector_bytes(stage) * walk.steps;
   const bool early = fetched_[at(stage)];
   const int most = walk.batched ? kBatchBytes : has_inner_stores(stage) ? kSplitBytes : 0;
+  if (walk.down) fixed(out, walk);
   split_ = early || walk.down || (walk.steps > 1 && bytes > 0 && bytes <= most);
   late_ = walk.down;
   if (split_ && !early) batch(out, stage, walk);

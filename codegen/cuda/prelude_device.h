@@ -108,40 +108,6 @@ __device__ __forceinline__ void pl_move(T* to, const T* from) {
 #endif
 }
 
-/// A copy of 4, 8 or 16 bytes to shared memory that the thread does not wait for. Where it is not
-/// taken, zeros are written and nothing is read.
-template <int BYTES>
-__device__ __forceinline__ void pl_send(unsigned char* to, const void* from, bool take) {
-#ifdef PL_EMULATED
-  if ((uintptr_t)to % BYTES != 0 || (uintptr_t)from % BYTES != 0) __builtin_trap();
-  for (int i = 0; i < BYTES; ++i) to[i] = take ? ((const unsigned char*)from)[i] : 0;
-#else
-  const uint32_t place = (uint32_t)__cvta_generic_to_shared(to);
-  if constexpr (BYTES == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from),
-                 "r"(take ? 16 : 0)
-                 : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(place), "l"(from),
-                 "n"(BYTES), "r"(take ? BYTES : 0)
-                 : "memory");
-  }
-#endif
-}
-/// What was sent since the last call of it is a group.
-__device__ __forceinline__ void pl_send_group() {
-#ifndef PL_EMULATED
-  asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-/// Waits for the thread's own groups, but for the last LEFT of them.
-template <int LEFT>
-__device__ __forceinline__ void pl_sent() {
-#ifndef PL_EMULATED
-  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
-#endif
-}
-
 /// Every body shares a block's dynamic memory with those that run before and after it.
 extern __shared__ __align__(16) unsigned char pl_dynamic[];
 

@@ -47,24 +47,40 @@ void Writer::points(Lines& out) {
                 ";"));
     printed_.blocks = ceildiv(all, Dim(s_.down ? kThreads : per_block));
   }
-  const bool even = is_multiple(row_count(k_), s_.steps);
   Walk walk;
   walk.steps = s_.steps;
   walk.down = s_.down;
-  walk.open = [&](Lines& lines) {
-    lines.add(s_.down ? str("const ", type_, " p_ = block_ * ", kThreads,
-                            " + tid_, row_ = p_ / vectors_ * ", s_.steps, " + c_;")
-                      : str("const ", type_, " p_ = (block_ * ", s_.steps, " + c_) * ", kThreads,
-                            " + tid_;"));
-    lines.open(str("if (p_ < points_",
-                   s_.down && !even ? " && row_ < " + text_of(row_count(k_)) : "", ")"));
-    decode(lines, k_.rows, s_.down ? "row_" : "(p_ / vectors_)", type_, 0, n_);
+  walk.still = [&](Lines& lines) {
     lines.add(str("const ", type_, " v_ = p_", k_.rows.empty() ? "" : " % vectors_", ";"));
     decode(lines, k_.inner, "v_", type_, s_.lanes, n_);
-    body.row(lines, 0, "0");
-    return 1;
   };
+  walk.open = [&](Lines& lines) {
+    std::string row = "(p_ / vectors_)";
+    int braces = 0;
+    if (s_.down) {
+      row = "row_";
+      lines.add(str("const ", type_, " row_ = p_ / vectors_ * ", s_.steps, " + c_;"));
+      if (!is_multiple(row_count(k_), s_.steps)) {
+        lines.open(str("if (row_ < ", text_of(row_count(k_)), ")"));
+        ++braces;
+      }
+    } else {
+      lines.add(
+          str("const ", type_, " p_ = (block_ * ", s_.steps, " + c_) * ", kThreads, " + tid_;"));
+      lines.open("if (p_ < points_)");
+      ++braces;
+    }
+    decode(lines, k_.rows, row, type_, 0, n_);
+    walk.still(lines);
+    body.row(lines, 0, "0");
+    return braces;
+  };
+  if (s_.down) {
+    out.add(str("const ", type_, " p_ = block_ * ", kThreads, " + tid_;"));
+    out.open("if (p_ < points_)");
+  }
   body.inner(out, 0, walk, "");
+  if (s_.down) out.close();
   if (s_.flat && s_.lanes > 1) left_over(out);
   tail(out, body);
 }
@@ -206,7 +222,7 @@ void Writer::row(Lines& out, Body& body, bool always) {
     body.row_columns(out, stage, always ? "" : "live_");
     body.declare_sums(out, stage);
     const bool sends = body.sends(stage);
-    if (sends) out.add(str("pl_sent<", body.sending_stages() - 1, ">();"));
+    if (sends) out.add(str("pl_copy_wait<", body.sending_stages() - 1, ">();"));
     body.inner(out, stage, walk, always ? "" : "live_");
     if (sends) send(out, body, stage, str("base_ + ", s_.rows));
     across(out, body, stage);

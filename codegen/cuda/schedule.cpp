@@ -194,6 +194,9 @@ void place_kept(const Kernel& k, Schedule& s) {
   if (s.kept == Schedule::kScratch) s.grid = 2 * kProcessors;
 }
 
+/// Blocks that a multiprocessor holds, by the registers of a thread for sums and vectors.
+int blocks_of(std::int64_t registers) { return registers <= 44 ? 4 : registers <= 64 ? 3 : 2; }
+
 /// Blocks walk rows whole, with their sums in registers where these suffice.
 std::int64_t deal_whole_rows(const Kernel& k, Schedule& s, std::int64_t vectors) {
   deal_rows(k, s, 8);
@@ -219,7 +222,7 @@ std::int64_t deal_whole_rows(const Kernel& k, Schedule& s, std::int64_t vectors)
   });
   const std::size_t held = (4 * at(kept + columns) + later) * at(std::max(1, s.steps));
   const std::size_t registers = (held + bytes_of(k, s.lanes, widest)) * at(s.lanes) / 4;
-  s.per_processor = registers <= 44 ? 4 : registers <= 64 ? 3 : 2;
+  s.per_processor = blocks_of(static_cast<std::int64_t>(registers));
   return s.per_processor * kProcessors;
 }
 
@@ -231,7 +234,6 @@ std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors
   s.turned = false;
   s.steps = 1;
   s.accumulators = s.lanes;
-  s.per_processor = 4;
   std::size_t widest = 1, narrowest = 16;
   std::int64_t loaded = 0;  // bytes of a vector
   bool scattered = false;
@@ -250,6 +252,7 @@ std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors
     while (loaded > 0 && s.deep < most && 2 * s.deep * loaded <= bytes) s.deep *= 2;
   };
   deepen(kLoadBytes, scattered ? 2 : 8);
+  s.per_processor = blocks_of(column_count(k) * s.lanes + loaded * s.deep / 4);
   s.along = static_cast<int>(power_above(vectors, 32));
   if (s.threads == 32) {
     s.rows = s.threads / s.along;

@@ -37,7 +37,7 @@ TEST(CudaColumns, LaterRowsAreOnTheirWay) {
     for (int rows : {2048, 2049}) {
       SCOPED_TRACE(str(name_of(dtype), ' ', rows));
       const Printed printed = print_kernel(gradient(dtype, rows, 64), true);
-      EXPECT_NE(printed.text.find("pl_send<"), std::string::npos);
+      EXPECT_NE(printed.text.find("pl_copy<"), std::string::npos);
       EXPECT_LE(printed.block_bytes, 48 * 1024);
       compare(gradient(dtype, rows, 64));
     }
@@ -48,7 +48,7 @@ TEST(CudaColumns, LaterRowsAreOnTheirWay) {
 
 TEST(CudaColumns, LaterRowsMayNotBeThere) {
   const Dim rows = Dim::symbol("rows", 1, 5000);
-  EXPECT_NE(print_kernel(gradient(DType::f32, rows, 64), true).text.find("pl_send<"),
+  EXPECT_NE(print_kernel(gradient(DType::f32, rows, 64), true).text.find("pl_copy<"),
             std::string::npos);
   for (int size : {1, 7, 617}) {
     SCOPED_TRACE(size);
@@ -57,7 +57,7 @@ TEST(CudaColumns, LaterRowsMayNotBeThere) {
 }
 
 TEST(CudaColumns, SmallKernelsWaitForTheirRows) {
-  EXPECT_EQ(print_kernel(gradient(DType::f32, 100, 64), true).text.find("pl_send<"),
+  EXPECT_EQ(print_kernel(gradient(DType::f32, 100, 64), true).text.find("pl_copy<"),
             std::string::npos);
   compare(gradient(DType::f32, 100, 64));
 }

@@ -63,6 +63,29 @@ TEST(CudaPrint, PointsOfRows) {
   }
 }
 
+/// A neighbour of the row before, where there is one, times numbers of the columns.
+Kernel mixed(DType dtype, const Dim& rows, const Dim& inner) {
+  Making m({rows}, {inner});
+  const auto a = m.load(dtype, m.place()), b = m.load(DType::f32, m.at()),
+             c = m.load(DType::f32, m.row());
+  auto before = m.load(dtype, m.place() - inner);
+  before.guards = {{m.row() - 1, Dim(0), rows}};
+  const int share = m.let(dtype, Expr(1) - x, {b});
+  const int sum = m.let(dtype, x * y + z * Expr::load(3), {a, b, before, Making::value(share)});
+  m.store(sum, m.place());
+  m.store(m.let(dtype, x * y, {Making::value(sum), c}), m.place());
+  return m.done();
+}
+
+TEST(CudaPrint, AThreadHasPointsOfSeveralRows) {
+  for (int rows : {1057, 2112, 2115}) {
+    SCOPED_TRACE(rows);
+    const Kernel k = mixed(DType::bf16, rows, 1024);
+    EXPECT_NE(print_kernel(k, true).text.find("row_ = p_"), std::string::npos);
+    compare(k);
+  }
+}
+
 TEST(CudaPrint, SizesMayBeSymbols) {
   const Dim rows = Dim::symbol("rows", 1, 100), inner = Dim::symbol("inner", 1, 4096);
   compare(points(DType::f32, rows, inner), {{"rows", Dim(7)}, {"inner", Dim(40)}}, false);
