@@ -28,14 +28,15 @@ int busy_rows(const loop::Kernel& k, const Schedule& s) {
   return busy;
 }
 
-/// Halves of `slots_` onto each other: `rows` rows of `width` elements become one. All threads.
+/// Halves of `slots_` onto each other: `rows` rows of `width` elements, no more than there are
+/// threads, become one. All threads.
 void fold(Lines& out, const Let& l, int rows, int width) {
   if (rows < 2) return;
   out.add("#pragma unroll");
   out.open(str("for (int d_ = ", rows / 2, "; d_ > 0; d_ /= 2)"));
-  out.add(str(
-      "for (int q_ = tid_; q_ < d_ * ", width, "; q_ += ", kThreads, ") slots_[q_] = ",
-      combined_text(l.reduce, l.compute, "slots_[q_]", str("slots_[q_ + d_ * ", width, "]")), ";"));
+  const std::string other = str("slots_[tid_ + d_ * ", width, "]");
+  out.add(str("if (tid_ < d_ * ", width,
+              ") slots_[tid_] = ", combined_text(l.reduce, l.compute, "slots_[tid_]", other), ";"));
   out.add("__syncthreads();");
   out.close();
 }

@@ -47,7 +47,15 @@ __device__ __forceinline__ float pl_round_f16(float x) {
   return y;
 #endif
 }
-__device__ __forceinline__ float pl_round_bf16(float x) { return pl_bf16_to_f(pl_f_to_bf16(x)); }
+__device__ __forceinline__ float pl_round_bf16(float x) {
+#ifdef PL_EMULATED
+  return pl_bf16_to_f(pl_f_to_bf16(x));
+#else
+  uint32_t bits;  // two halves: the upper one is the float's, the lower one a zero
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(x), "f"(0.0f));
+  return pl_from_bits_f(bits);
+#endif
+}
 
 // Index arithmetic in the index's own width.
 __device__ __forceinline__ int pl_fdiv_i(int a, int b) {
