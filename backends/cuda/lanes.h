@@ -8,7 +8,7 @@
 
 namespace plait::cuda {
 
-inline constexpr int kLanes = 3;
+inline constexpr int kLanes = 2;
 
 /// What a step touches: addresses, each from the first byte to behind the last.
 struct Touched {

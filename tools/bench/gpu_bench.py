@@ -5,9 +5,11 @@ Each peer is one process; a workload is compiled there once, then all take turns
 and the median of the rounds' medians counts. The table says how many times as fast as the best
 peer ours is, and whether the targets in milliseconds are met: "at most" (yes) and "reach for"
 (reached); they are set for an H200. Times are the device's, of one run in a launch or replay, or of
-one in a row of them. "cold" and "cached" are whole processes of ours, the first with an empty
-cache; "its first" is the peer's time from a network to the end of a first run, without loading
-the library. RWKV-4's wkv in PyTorch is a Triton kernel of ours, or its author's (--peers).
+one in a row of them. Ours is tuned (--measure) where the name has a star; --no-tune leaves that
+out. "cold" and "cached" are the seconds of ours from the start to the end of a first run, driver
+and context included, not tuned, the first with an empty cache; "its first" is the peer's from a
+network to the end of a first run, without loading the library. RWKV-4's wkv in PyTorch is a Triton
+kernel of ours, or its author's (--peers).
 
 Peers are looked for in this interpreter and in every python3 on the PATH; --python names others.
 Needs build/plait (make) and a GPU: without one it says so and exits 0. Installs nothing.
@@ -68,6 +70,9 @@ def arguments():
         help="workloads that begin later are ours alone (7)")
     add("--no-peers", action="store_true", help="ours alone")
     add("--no-first", dest="first", action="store_false", help="leave the cold and cached runs out")
+    add("--no-tune", dest="tune", action="store_false", help="ours with its first guesses")
+    add("--without", action="append", default=[], choices=("torch", "jax"),
+        help="leave a peer out; repeatable")
     add("--peers", type=pathlib.Path, metavar="DIR",
         help="a folder with the wkv kernel of RWKV-4's author (wkv_op.cpp, wkv_cuda.cu)")
     add("--compile-limit", type=bench.positive(float), default=120, metavar="S",
@@ -123,10 +128,11 @@ def one_workload(workload, workers, options):
             tell(f"{workload.name}: first runs failed: {failure}")
     for number in range(options.rounds):
         tell(f"{workload.name}: round {number + 1} of {options.rounds}")
-        turn(results, "plait", lambda: gpu_workers.ours(workload, options, options.seconds))
+        turn(results, "plait", lambda: gpu_workers.ours(
+            workload, options, options.seconds, tuned=options.tune))
         for worker in ready:
             turn(results, worker.name, lambda w=worker: w.measure(options.seconds))
-    return gpu_table.judge(workload, results, first)
+    return gpu_table.judge(workload, results, first, options.tune and workload.tuned)
 
 
 def all_workloads(chosen, workers, options, report):
@@ -166,8 +172,12 @@ def main():
             gpu_workers.find_peers(options.python)
     except ValueError as error:
         parser.error(str(error))
+    for name in options.without:
+        if peers.pop(name, None):
+            lines.append(f"{name}: left out (--without)")
     report = {"gpu": gpu_facts(), "settings": {"rounds": options.rounds,
-                                               "seconds": options.seconds, "ours": options.ours},
+                                               "seconds": options.seconds, "ours": options.ours,
+                                               "tune": options.tune},
               "versions": {"plait": contenders.plait_version(options.plait),
                            **{name: facts[name] for name, facts in peers.items()}},
               "not_run": lines, "workloads": []}

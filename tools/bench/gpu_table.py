@@ -21,14 +21,14 @@ def medians(results):
             result["spread"] = (max(found) - min(found)) / result["median_ms"]
 
 
-def judge(workload, results, first):
+def judge(workload, results, first, tuned):
     medians(results)
     ours = results["plait"].get("median_ms")
     peers = {name: r["median_ms"] for name, r in results.items()
              if name != "plait" and "median_ms" in r}
     best = min(peers, key=peers.get, default=None)
     row = {"workload": workload.name, "model": workload.model, "row": workload.row,
-           "ours_ms": ours, "best_peer": best, "best_peer_ms": peers.get(best),
+           "tuned": tuned, "ours_ms": ours, "best_peer": best, "best_peer_ms": peers.get(best),
            "ratio": peers[best] / ours if ours and best else None,
            "at_most_ms": workload.at_most_ms, "reach_for_ms": workload.reach_for_ms,
            "met": met(ours, workload.at_most_ms, workload.reach_for_ms),
@@ -56,12 +56,12 @@ def cells(row):
     verdict = row["met"] or "-"
     if row.get("met_bytes"):
         verdict += f"; memory {row['met_bytes']}"
-    return (row["workload"], "failed" if row["ours_ms"] is None else number(row["ours_ms"]), peer,
+    return (row["workload"] + ("*" if row["tuned"] else ""), "failed" if row["ours_ms"] is None else number(row["ours_ms"]), peer,
             number(row["best_peer_ms"]), "-" if row["ratio"] is None else f"{row['ratio']:.3g}x",
             number(row["at_most_ms"]), number(row["reach_for_ms"]), verdict,
             number(row.get("tflops")), number(row.get("ours_bytes"), 1e-6),
             number(row.get("best_peer_bytes"), 1e-6),
-            *(number(first[k]["process_seconds"]) if k in first else "-"
+            *(number(first[k]["ready_seconds"]) if k in first else "-"
               for k in ("cold", "cached")), number(row.get("best_peer_first_s")))
 
 
@@ -99,6 +99,8 @@ def text(report):
     if rest:
         lines += ["", "all forms of the peers, ms, last round:", *rest]
     notes = ["not run: " + line for line in report["not_run"]]
+    if any(row["tuned"] for row in rows):
+        notes.append("*: our contractions picked by measuring (--measure); cold and cached without")
     if any(name.startswith("jax") for row in rows for name in row["results"]):
         notes.append("jax: timed by the host's clock, to completion; all else by the device's")
     return "\n".join(lines + ([""] + notes if notes else []))

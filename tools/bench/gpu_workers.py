@@ -134,10 +134,12 @@ def workers(peers, options, cache):
     return out
 
 
-def ours(workload, options, seconds, env=None):
+def ours(workload, options, seconds, env=None, tuned=False):
     """One `plait bench`, its JSON with the seconds that the process took; or Failed."""
     command = [options.plait, "bench", workload.model, "--backend", "cuda", "--json",
                "--row", str(workload.row), *workload.flags, *options.ours]
+    if tuned and workload.tuned and "--measure" not in options.ours:
+        command.append("--measure")
     begin = time.monotonic()
     try:
         done = subprocess.run([*command, "--seconds", f"{seconds:g}"], capture_output=True,
@@ -151,7 +153,7 @@ def ours(workload, options, seconds, env=None):
 
 
 def first_runs(workload, options):
-    """Ours with an empty cache, then with what that left: seconds of the whole process."""
+    """Ours with an empty cache, not tuned, then with what that left."""
     with tempfile.TemporaryDirectory() as cache:
         env = {"PLAIT_CACHE": cache, "CUDA_CACHE_PATH": cache + "/driver"}
         cold = ours(workload, options, options.least_seconds, env)
