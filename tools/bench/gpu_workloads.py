@@ -40,6 +40,7 @@ WORKLOADS = (
     Workload("vgg19_bf16", _VGG19 + "&precision=bf16", _TF32, "vgg19_train", "bf16", 1, 8.0, 6.5,
              jax=True, tuned=True),
     Workload("rwkv4_bf16", _RWKV4 + "&precision=bf16", _TF32, "rwkv4_train", "bf16", 1, 5.5, 4.2,
+             tuned=True,
              at_most_bytes=2.5e9, reach_for_bytes=2.1e9),
 )
 
