@@ -62,7 +62,7 @@ bench: program
 gpu-programs:
 	@if tools/gpu_test.sh --has-gpu; then cmake --preset release && \
 	  cmake --build --preset release -j $(JOBS) --target plait test_compiled_gpu test_cuda_hand \
-	    test_cuda_print test_cuda_product; fi
+	    test_cuda_print test_cuda_product test_cuda_whole test_cuda_feeds; fi
 
 gpu-test: gpu-programs
 	@tools/gpu_test.sh build $(ARGS)

@@ -73,9 +73,10 @@ class CudaCode : public Code {
     warm_ = false;
     reserve_tables();
     landing_.reserve(memory);
-    laned_ = lay_on_lanes(touched(), lanes_);
+    laned_ = lay_on_lanes(touched(), lanes_wanted());
     laned_.resize(steps_.size());  // where nothing is known of them, one behind the other
-    if (memory_.uses.empty()) lanes_ = 1;
+    lanes_ = 1;  // that are used: a fork costs a microsecond
+    for (const LaneStep& s : laned_) lanes_ = std::max(lanes_, s.lane + 1);
     signals_.assign(steps_.size(), 0);
     acts_.clear();
     for (std::size_t s = 0; s < steps_.size(); ++s) acts_.push_back(bind_step(s, sizes));
@@ -536,7 +537,7 @@ class CudaCode : public Code {
   std::map<std::string, std::size_t> unit_of_;  // of a function
   std::map<const HandCall*, std::size_t> hand_units_;  // of a call in steps_
   bool whole_ = false, warm_ = false;
-  int lanes_ = lanes_wanted();
+  int lanes_ = 1;
   double build_seconds_ = 0;
   int from_cache_ = 0;
   Memory memory_;

@@ -17,10 +17,8 @@
 namespace plait::cuda {
 namespace {
 
-constexpr std::size_t kRanges = 6, kMeetings = 4, kFirstMeeting = 2,
+constexpr std::size_t kRanges = 8, kMeetings = 4, kFirstMeeting = 2,
                       kFirstRange = kFirstMeeting + kMeetings, kFirst = kFirstRange + 3 * kRanges;
-// Buffers nearer to each other than this are one range: nothing of anyone else lies between them.
-constexpr std::int64_t kNear = 256;
 
 struct Range {
   const char* begin;
@@ -68,7 +66,7 @@ std::vector<Range> ranges_of(const Memory& memory) {
   });
   std::vector<Range> merged;
   for (const Range& r : all) {
-    if (!merged.empty() && r.begin - merged.back().end < kNear) {
+    if (!merged.empty() && r.begin <= merged.back().end) {  // a gap may be nobody's
       merged.back().end = std::max(merged.back().end, r.end);
     } else {
       merged.push_back(r);

@@ -125,11 +125,13 @@ std::string Body::guard_text(const std::vector<loop::Guard>& guards) {
 
 /// An element in a register, or what stands for it where a guard fails.
 std::string Body::guarded_text(const KernelOperand& o, const std::string& loaded) {
-  if (o.guards.empty()) return loaded;
+  const bool dead = rowless_ && o.kind == KernelOperand::kLoad;
+  if (o.guards.empty() && !dead) return loaded;
   DType held = DType::f32;
   if (o.kind == KernelOperand::kLet) held = k_.lets[at(o.let)].dtype;
   if (o.kind == KernelOperand::kLoad) held = k_.buffers[at(o.load.buffer)].dtype;
-  return str("((", guard_text(o.guards), ") ? ", loaded, " : ", other_text(held, o.otherwise), ")");
+  return str("((", dead ? "live_ & " : "", guard_text(o.guards), ") ? ", loaded, " : ",
+             other_text(held, o.otherwise), ")");
 }
 
 std::string Body::read_text(int stage, int number) {

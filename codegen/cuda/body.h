@@ -40,6 +40,9 @@ class Body {
   bool may_fail() const { return may_fail_; }
   const std::string& index_type() const { return type_; }
 
+  /// From here on, live_ says whether a thread has a row. Those that have none load nothing: their
+  /// row is another's, who may store where it was loaded from.
+  void some_have_no_row() { rowless_ = true; }
   /// Values of the call, and what is stored of them: by one thread, named by `once`.
   void call(Lines& out, const std::string& once);
   /// Rooms for what registers keep from stage to stage.
@@ -124,6 +127,7 @@ class Body {
   std::string tile_, type_;
   bool may_fail_ = false;
   bool split_ = false;                     // loads of all vectors come first
+  bool rowless_ = false;                   // see some_have_no_row()
   bool late_ = false;                      // stores of all vectors come last
   std::vector<bool> fixed_;                // per let: made once for the rows of a thread
   std::vector<bool> fetched_;              // per stage: its vectors were loaded before the first

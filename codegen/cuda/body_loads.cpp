@@ -94,14 +94,19 @@ void Body::vector_load(Lines& out, int stage, std::size_t r, bool split) {
   const KernelOperand& o = *reads_[at(stage)][r].operand;
   const std::string type = memory_type(k_.buffers[at(o.load.buffer)].dtype);
   const std::string place = str("b", o.load.buffer, " + ", index_text(o.load.offset, n_));
-  if (!split) out.add(str("alignas(16) ", type, " q", stage, "_", r, "[", lanes_, "];"));
+  if (!split) {
+    out.add(str("alignas(16) ", type, " q", stage, "_", r, "[", lanes_, "]",
+                rowless_ ? " = {};" : ";"));
+  }
   if (!split && !o.guards.empty()) {
     out.add(str("const int g", stage, "_", r, " = ", guard_text(o.guards), ";"));
   }
-  out.add(str(o.guards.empty() ? ""
-              : split          ? str("if (", guard_text(o.guards), ") ")
-                               : str("if (g", stage, "_", r, ") "),
-              "pl_move<", lanes_, ">(q", stage, "_", r, split ? "[c_]" : "", ", ", place, ");"));
+  const std::string guard = o.guards.empty() ? ""
+                            : split          ? guard_text(o.guards)
+                                             : str("g", stage, "_", r);
+  const char* const live = !rowless_ ? "" : guard.empty() ? "live_" : "live_ & ";
+  out.add(str(rowless_ || !guard.empty() ? str("if (", live, guard, ") ") : "", "pl_move<", lanes_,
+              ">(q", stage, "_", r, split ? "[c_]" : "", ", ", place, ");"));
 }
 
 void Body::vector_loads(Lines& out, int stage, bool split) {
@@ -132,7 +137,7 @@ void Body::batch(Lines& out, int stage, const Walk& walk) {
     const Read& read = reads_[at(stage)][r];
     if (read.reach != Read::kVector || read.place >= 0) continue;
     out.add(str("alignas(16) ", memory_type(k_.buffers[at(read.operand->load.buffer)].dtype), " q",
-                stage, "_", r, "[", walk.steps, "][", lanes_, "];"));
+                stage, "_", r, "[", walk.steps, "][", lanes_, "]", rowless_ ? " = {};" : ";"));
   }
   steps(out, walk, [&] { vector_loads(out, stage, true); });
 }

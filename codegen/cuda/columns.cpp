@@ -118,6 +118,7 @@ void Writer::whole_rows(Lines& out, Body& body) {
   } else {
     out.add("const bool live_ = base_ + ty_ < end_;");
     out.add(str("const ", type_, " row_ = live_ ? base_ + ty_ : end_ - 1;"));
+    body.some_have_no_row();
     if (body.may_fail()) out.add("const int before_ = bad_;");
   }
   row(out, body, s_.even);

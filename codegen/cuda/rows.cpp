@@ -268,6 +268,7 @@ void Writer::finish_rows(Lines& out) {
   out.add("const int tx_ = tid_ % 32, ty_ = tid_ / 32;");
   out.add(str("const bool live_ = block_ * ", rows, " + ty_ < ", size, ";"));
   out.add(str("const ", type_, " row_ = live_ ? block_ * ", rows, " + ty_ : ", size, " - 1;"));
+  body.some_have_no_row();
   decode(out, k_.rows, "row_", type_, 0, n_);
   body.row(out, 0, "tx_ == 0 && live_");
   body.declare_sums(out, 0);
@@ -319,6 +320,7 @@ void Writer::rows(Lines& out) {
   } else {
     out.add(str("const bool live_ = base_ + ty_ < ", size, ";"));
     out.add(str("const ", type_, " row_ = live_ ? base_ + ty_ : ", size, " - 1;"));
+    body.some_have_no_row();
     if (body.may_fail()) out.add("const int before_ = bad_;");
   }
   row(out, body, always);
