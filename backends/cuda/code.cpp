@@ -2,7 +2,6 @@
 #include "backends/cuda/code.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "backends/cuda/landing.h"
 #include "backends/cuda/lanes.h"
 #include "backends/cuda/library/library.h"
+#include "backends/cuda/units.h"
 #include "backends/cuda/whole.h"
 #include "base/text.h"
 #include "codegen/cuda/print.h"
@@ -24,17 +24,6 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 constexpr const char* kIndexText = "an index is out of range";
 constexpr const char* kDivisionText = "integer division by zero";
 constexpr int kMostLanes = 4;  // within a step
-// What a step takes, about: for laying steps on lanes.
-constexpr double kStepSeconds = 2e-6, kOperationsPerSecond = 6e14, kBytesPerSecond = 3.5e12;
-
-/// $PLAIT_CUDA_LANES, or as many as are planned for.
-int lanes_wanted() {
-  const char* given = std::getenv("PLAIT_CUDA_LANES");
-  if (!given || *given == '\0') return kLanes;
-  const std::int64_t lanes = parse_integer(given, "PLAIT_CUDA_LANES");
-  if (lanes < 1 || lanes > kLanes) fail("PLAIT_CUDA_LANES is ", given, "; it is 1 to ", kLanes);
-  return static_cast<int>(lanes);
-}
 
 Word word_of(const void* address) { return reinterpret_cast<Word>(address); }
 
@@ -58,10 +47,8 @@ class CudaCode : public Code {
       : device_(std::move(device)),
         libraries_(std::move(libraries)),
         landing_(device_, std::move(placer)),
-        steps_(steps) {
-    expect_libraries();
-    compile(texts, whole);
-  }
+        steps_(steps),
+        units_(*device_, steps_, texts, whole) {}
   ~CudaCode() override {
     recording_.reset();
     if (tables_) device_->release(tables_);
@@ -73,14 +60,14 @@ class CudaCode : public Code {
     warm_ = false;
     reserve_tables();
     landing_.reserve(memory);
-    laned_ = lay_on_lanes(touched(), lanes_wanted());
+    laned_ = lay_on_lanes(touched_by(memory_), lanes_wanted());
     laned_.resize(steps_.size());  // where nothing is known of them, one behind the other
-    lanes_ = 1;  // that are used: a fork costs a microsecond
+    lanes_ = 1;                    // that are used: a fork costs a microsecond
     for (const LaneStep& s : laned_) lanes_ = std::max(lanes_, s.lane + 1);
     signals_.assign(steps_.size(), 0);
     acts_.clear();
     for (std::size_t s = 0; s < steps_.size(); ++s) acts_.push_back(bind_step(s, sizes));
-    if (whole_) bind_whole(sizes);
+    if (units_.is_whole()) bind_whole(sizes);
   }
 
   bool feed(int buffer, const void* from, const Laid& laid) override {
@@ -105,11 +92,11 @@ class CudaCode : public Code {
   }
 
   bool run_whole(const char*& error) override {
-    if (!whole_ && !device_->can_record()) return false;
+    if (!units_.is_whole() && !device_->can_record()) return false;
     error = run_recorded(1, false);
     return true;
   }
-  bool has_whole() const override { return whole_ || device_->can_record(); }
+  bool has_whole() const override { return units_.is_whole() || device_->can_record(); }
 
   const char* wait(std::size_t& step) override {
     device_->wait();
@@ -145,7 +132,7 @@ class CudaCode : public Code {
   }
 
   bool run_row(int runs, double* seconds, bool in_order) override {
-    if (!whole_ && !device_->can_record()) return false;
+    if (!units_.is_whole() && !device_->can_record()) return false;
     landing_.land();
     device_->forget_marks();
     const int begin = device_->mark();
@@ -156,66 +143,11 @@ class CudaCode : public Code {
     return true;
   }
 
-  double build_seconds() const override { return build_seconds_; }
-  int built_from_cache() const override { return from_cache_; }
-  int units() const override { return static_cast<int>(modules_.size()); }
+  double build_seconds() const override { return units_.seconds(); }
+  int built_from_cache() const override { return units_.from_cache(); }
+  int units() const override { return units_.count(); }
 
  private:
-  // --- code ----------------------------------------------------------------------------------
-
-  void expect_libraries() const {
-    bool cublaslt = false, cudnn = false;
-    for (const std::vector<Call>& calls : steps_) {
-      for (const Call& call : calls) {
-        const auto* product = std::get_if<ProductCall>(&call);
-        if (!product) continue;
-        for (const ProductCall::Part& p : product->parts) {
-          if (!p.generated.function.name.empty()) continue;
-          const std::string id = library_variant(p.variant).id;
-          cublaslt |= id.starts_with("lt.");
-          cudnn |= id.starts_with("cudnn.");
-        }
-      }
-    }
-    if (libraries_) libraries_->expect(cublaslt, cudnn);
-  }
-
-  void compile(const std::vector<std::string>& texts, bool whole) {
-    constexpr std::size_t kFunctionsPerUnit = 4;
-    const std::size_t count = texts.empty() ? 0
-                              : whole       ? 1
-                                      : std::max<std::size_t>(1, texts.size() / kFunctionsPerUnit);
-    std::vector<std::string> units(count, codegen::cuda::unit_header());
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      units[i % count] += texts[i];
-      const std::size_t begin = std::string(kNameComment).size();
-      const std::string name = texts[i].substr(begin, texts[i].find('\n') - begin);
-      unit_of_[name] = i % count;
-      if (texts[i].find(name + "_many(") != std::string::npos) many_.insert(name);
-    }
-    whole_ = whole && count > 0;
-    if (whole_) units[0] = codegen::cuda::unit_header() + whole_text(steps_, texts);
-    std::map<std::string, std::size_t> hands;
-    for (const std::vector<Call>& calls : steps_) {
-      for (const Call& call : calls) {
-        const auto* hand = std::get_if<HandCall>(&call);
-        if (!hand) continue;
-        const std::string text = codegen::cuda::unit_header() + find_hand(hand->op)->text(*hand);
-        const auto [found, added] = hands.emplace(text, units.size());
-        if (added) units.push_back(text);
-        hand_units_[hand] = found->second;
-      }
-    }
-    const Built built = device_->compile(units);
-    modules_ = built.modules;
-    from_cache_ = built.from_cache;
-    build_seconds_ = built.seconds;
-  }
-
-  const void* function(const std::string& name, const char* more = "") const {
-    return modules_[unit_of_.at(name)]->function(name + more);
-  }
-
   // --- memory --------------------------------------------------------------------------------
 
   char* pointer(int buffer) const { return buffer < 0 ? nullptr : memory_.buffers[at(buffer)]; }
@@ -244,27 +176,6 @@ class CudaCode : public Code {
 
   // --- binding -------------------------------------------------------------------------------
 
-  std::vector<Touched> touched() const {
-    std::vector<Touched> out;
-    for (const StepUse& use : memory_.uses) {
-      Touched t;
-      const auto ranges = [&](const std::vector<int>& buffers, std::vector<Touched::Range>& to) {
-        for (const int b : buffers) {
-          if (b < 0) continue;
-          const auto begin = reinterpret_cast<std::uintptr_t>(pointer(b));
-          to.emplace_back(begin, begin + static_cast<std::uintptr_t>(memory_.bytes[at(b)]));
-        }
-      };
-      ranges(use.reads, t.reads);
-      ranges(use.writes, t.writes);
-      t.first_only = use.shared_bytes > memory_.side_bytes;
-      t.seconds = kStepSeconds +
-                  std::max(use.operations / kOperationsPerSecond, use.bytes / kBytesPerSecond);
-      out.push_back(std::move(t));
-    }
-    return out;
-  }
-
   char* workspace(std::size_t step) const {
     const int lane = laned_[step].lane;
     return lane == 0 ? memory_.shared : memory_.side + memory_.side_bytes * (lane - 1);
@@ -286,7 +197,7 @@ class CudaCode : public Code {
     for (const auto& [name, calls] : same) {
       std::vector<std::vector<Launch>> each;
       for (const LoopCall* call : calls) each.push_back(bind_loop(*call, step, sizes, shared));
-      if (each.size() > 1 && many_.contains(name)) {
+      if (each.size() > 1 && units_.takes_many(name)) {
         acts.push_back(together(name, each));
       } else {
         for (std::vector<Launch>& launches : each) acts.push_back({{}, std::move(launches)});
@@ -302,7 +213,7 @@ class CudaCode : public Code {
   std::vector<Launch> bind_loop(const LoopCall& call, std::size_t step, const DimBindings& sizes,
                                 std::int64_t& shared) {
     Launch launch;
-    launch.function = function(call.function.name);
+    launch.function = units_.function(call.function.name);
     launch.blocks = evaluate(call.rows, sizes);
     launch.threads = call.threads;
     launch.block_bytes = call.block_bytes;
@@ -317,7 +228,7 @@ class CudaCode : public Code {
     }
     std::vector<Launch> out{launch};
     if (!call.finish_rows.is(0)) {
-      launch.function = function(call.function.name, "_finish");
+      launch.function = units_.function(call.function.name, "_finish");
       launch.blocks = evaluate(call.finish_rows, sizes);
       launch.threads = codegen::cuda::kThreads;
       launch.block_bytes = finish_bytes(call);
@@ -332,7 +243,7 @@ class CudaCode : public Code {
     for (std::size_t stage = 0; stage < each[0].size(); ++stage) {
       std::vector<Word> table, firsts;
       Launch launch = each[0][stage];
-      launch.function = function(name, stage == 0 ? "_many" : "_finish_many");
+      launch.function = units_.function(name, stage == 0 ? "_many" : "_finish_many");
       launch.blocks = 0;
       for (const std::vector<Launch>& one : each) {
         table.insert(table.end(), one[stage].words.begin(), one[stage].words.end());
@@ -392,7 +303,7 @@ class CudaCode : public Code {
   Launch bind_epilogue(const ProductCall::Part& p, char* product, std::size_t step,
                        const DimBindings& sizes) {
     Launch launch;
-    launch.function = function(p.epilogue.name);
+    launch.function = units_.function(p.epilogue.name);
     launch.blocks = evaluate(p.epilogue_rows, sizes);
     launch.threads = codegen::cuda::kThreads;
     for (int b : p.buffers) launch.words.push_back(word_of(b < 0 ? product : pointer(b)));
@@ -406,7 +317,7 @@ class CudaCode : public Code {
   Act bind_hand(const HandCall& call, std::size_t step, const DimBindings& sizes,
                 std::int64_t& shared) {
     const HandPlan plan = find_hand(call.op)->plan(call, sizes);
-    const Module& module = *modules_[hand_units_.at(&call)];
+    const Module& module = units_.hand(call);
     Act act;
     for (const HandLaunch& l : plan.launches) {
       Launch launch;
@@ -448,7 +359,7 @@ class CudaCode : public Code {
       });
     }
     whole_launch_ = whole_launch(steps_, calls, memory_, device_->most_block_bytes());
-    whole_launch_.function = modules_[0]->function("plait_whole");
+    whole_launch_.function = units_.whole_function();
   }
 
   // --- running -------------------------------------------------------------------------------
@@ -468,7 +379,7 @@ class CudaCode : public Code {
   /// `runs` runs as one launch or replay; the first ever is neither.
   const char* run_recorded(int runs, bool in_order) {
     landing_.land();
-    if (whole_) {
+    if (units_.is_whole()) {
       whole_launch_.words[0] = static_cast<Word>(runs);
       device_->launch(whole_launch_);
       return nullptr;
@@ -532,14 +443,9 @@ class CudaCode : public Code {
   std::shared_ptr<const Libraries> libraries_;
   Landing landing_;
   std::vector<std::vector<Call>> steps_;
-  std::vector<std::shared_ptr<Module>> modules_;
-  std::set<std::string> many_;                  // functions that take many calls in one launch
-  std::map<std::string, std::size_t> unit_of_;  // of a function
-  std::map<const HandCall*, std::size_t> hand_units_;  // of a call in steps_
-  bool whole_ = false, warm_ = false;
+  const Units units_;
+  bool warm_ = false;
   int lanes_ = 1;
-  double build_seconds_ = 0;
-  int from_cache_ = 0;
   Memory memory_;
   char* tables_ = nullptr;
   std::int64_t tables_bytes_ = 0, first_table_ = 0;
@@ -570,6 +476,7 @@ std::unique_ptr<Code> load_code(std::shared_ptr<Device> device,
                                 std::shared_ptr<Placer> placer,
                                 const std::vector<std::vector<Call>>& steps,
                                 const std::vector<std::string>& texts, bool whole) {
+  if (libraries) expect_libraries(*libraries, steps);
   return std::make_unique<CudaCode>(std::move(device), std::move(libraries), std::move(placer),
                                     steps, texts, whole);
 }

@@ -3,12 +3,18 @@
 #include "backends/cuda/lanes.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+
+#include "base/error.h"
+#include "base/text.h"
 
 namespace plait::cuda {
 namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+// What a step takes, about.
+constexpr double kStepSeconds = 2e-6, kOperationsPerSecond = 6e14, kBytesPerSecond = 3.5e12;
 
 struct Piece {
   std::size_t writer = kNone;
@@ -116,6 +122,36 @@ class Lanes {
 };
 
 }  // namespace
+
+int lanes_wanted() {
+  const char* given = std::getenv("PLAIT_CUDA_LANES");
+  if (!given || *given == '\0') return kLanes;
+  const std::int64_t lanes = parse_integer(given, "PLAIT_CUDA_LANES");
+  if (lanes < 1 || lanes > kLanes) fail("PLAIT_CUDA_LANES is ", given, "; it is 1 to ", kLanes);
+  return static_cast<int>(lanes);
+}
+
+std::vector<Touched> touched_by(const Memory& memory) {
+  std::vector<Touched> out;
+  for (const StepUse& use : memory.uses) {
+    Touched t;
+    const auto ranges = [&](const std::vector<int>& buffers, std::vector<Touched::Range>& to) {
+      for (const int b : buffers) {
+        if (b < 0) continue;
+        const auto i = static_cast<std::size_t>(b);
+        const auto begin = reinterpret_cast<std::uintptr_t>(memory.buffers[i]);
+        to.emplace_back(begin, begin + static_cast<std::uintptr_t>(memory.bytes[i]));
+      }
+    };
+    ranges(use.reads, t.reads);
+    ranges(use.writes, t.writes);
+    t.first_only = use.shared_bytes > memory.side_bytes;
+    t.seconds =
+        kStepSeconds + std::max(use.operations / kOperationsPerSecond, use.bytes / kBytesPerSecond);
+    out.push_back(std::move(t));
+  }
+  return out;
+}
 
 std::vector<LaneStep> lay_on_lanes(const std::vector<Touched>& steps, int lanes) {
   return Lanes(steps, lanes).run();

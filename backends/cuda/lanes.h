@@ -6,9 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "backends/target.h"
+
 namespace plait::cuda {
 
 inline constexpr int kLanes = 2;
+/// $PLAIT_CUDA_LANES, or as many as are planned for.
+int lanes_wanted();
 
 /// What a step touches: addresses, each from the first byte to behind the last.
 struct Touched {
@@ -17,6 +21,9 @@ struct Touched {
   bool first_only = false;  // its workspace is on the first lane
   double seconds = 0;       // about
 };
+
+/// Of a program's steps; nothing where nothing is known of them.
+std::vector<Touched> touched_by(const Memory& memory);
 
 struct LaneStep {
   int lane = 0;
