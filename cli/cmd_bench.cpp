@@ -221,7 +221,8 @@ std::string measured_text(const Executor& executor, std::int64_t recorded, std::
   return str(with_commas(*executor.measured_bytes()), " by the driver (planned ",
              with_commas(executor.program().peak_bytes()), "), and ",
              with_commas(executor.code().held_bytes()), " for feeds and tables; ",
-             with_commas(recorded), " for the recorded run, ", with_commas(more), " more after ", with_commas(runs), " runs");
+             with_commas(recorded), " for the recorded run, ", with_commas(more), " more after ",
+             with_commas(runs), " runs");
 }
 
 void run_bench(const Args& args) {

@@ -50,8 +50,7 @@ class DriverLibraries : public Libraries {
   }
   double start_seconds() const override { return seconds_; }
   std::shared_ptr<const Libraries> with(bool tf32) const override {
-    return std::make_shared<DriverLibraries>(device_,
-                                             CudaOptions{tf32, !options_.deterministic});
+    return std::make_shared<DriverLibraries>(device_, CudaOptions{tf32, !options_.deterministic});
   }
 
  private:
