@@ -1,6 +1,7 @@
 // The table of initialisers: what each kind writes into a state's first value.
 #include "ops/initializers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/hash.h"
@@ -11,6 +12,11 @@
 namespace plait {
 namespace {
 
+template <class A>
+A attrs_of(const ir::State& state) {
+  return ir::decode<A>(state.init.attrs, state.init.kind);
+}
+
 /// A state's array while it is filled.
 struct Filling {
   const ir::State& state;
@@ -20,7 +26,7 @@ struct Filling {
 
   template <class A>
   A as() const {
-    return ir::decode<A>(state.init.attrs, state.init.kind);
+    return attrs_of<A>(state);
   }
   std::int64_t size(std::size_t axis) const { return array.sizes()[axis]; }
   std::size_t rank() const { return array.sizes().size(); }
@@ -53,13 +59,36 @@ struct Fans {
 };
 
 /// As PyTorch counts them for (out, in, ...): the rest is the window that every pair shares.
-Fans fans_of(const Filling& f) {
-  if (f.rank() < 2) {
-    fail("needs (out, in, ...), at least two dimensions; the state is ", f.state.type);
+Fans fans_of(const ir::State& state) {
+  const Sizes sizes = sizes_of(state.type.shape);
+  if (sizes.size() < 2) {
+    fail("needs (out, in, ...), at least two dimensions; the state is ", state.type);
   }
   double window = 1;
-  for (std::size_t d = 2; d < f.rank(); ++d) window *= static_cast<double>(f.size(d));
-  return {static_cast<double>(f.size(1)) * window, static_cast<double>(f.size(0)) * window};
+  for (std::size_t d = 2; d < sizes.size(); ++d) window *= static_cast<double>(sizes[d]);
+  return {static_cast<double>(sizes[1]) * window, static_cast<double>(sizes[0]) * window};
+}
+
+Spread spread_normal(const ir::State& state) {
+  const auto a = attrs_of<init::Normal>(state);
+  return {a.mean, a.std};
+}
+
+Spread spread_xavier(const ir::State& state) {
+  const Fans fans = fans_of(state);
+  return {0, attrs_of<init::Xavier>(state).gain * std::sqrt(2.0 / (fans.in + fans.out))};
+}
+
+Spread spread_kaiming(const ir::State& state) {
+  const auto a = attrs_of<init::Kaiming>(state);
+  const Fans fans = fans_of(state);
+  return {0, a.gain / std::sqrt(a.fan_out ? fans.out : fans.in)};
+}
+
+/// Its shorter side's vectors have length gain.
+Spread spread_orthogonal(const ir::State& state) {
+  const double rows = static_cast<double>(sizes_of(state.type.shape).at(0));
+  return {0, attrs_of<init::Orthogonal>(state).gain / std::sqrt(std::max(rows, fans_of(state).in))};
 }
 
 void fill_constant(Filling& f) {
@@ -68,8 +97,8 @@ void fill_constant(Filling& f) {
 }
 
 void fill_normal(Filling& f) {
-  const auto a = f.as<init::Normal>();
-  f.draw_normal(a.mean, a.std);
+  const Spread spread = spread_normal(f.state);
+  f.draw_normal(spread.mean, spread.deviation);
 }
 
 void fill_uniform(Filling& f) {
@@ -78,15 +107,11 @@ void fill_uniform(Filling& f) {
 }
 
 void fill_xavier(Filling& f) {
-  const auto a = f.as<init::Xavier>();
-  const Fans fans = fans_of(f);
-  f.draw(a.gain * std::sqrt(2.0 / (fans.in + fans.out)), a.uniform);
+  f.draw(spread_xavier(f.state).deviation, f.as<init::Xavier>().uniform);
 }
 
 void fill_kaiming(Filling& f) {
-  const auto a = f.as<init::Kaiming>();
-  const Fans fans = fans_of(f);
-  f.draw(a.gain / std::sqrt(a.fan_out ? fans.out : fans.in), a.uniform);
+  f.draw(spread_kaiming(f.state).deviation, f.as<init::Kaiming>().uniform);
 }
 
 void fill_orthogonal(Filling& f) {
@@ -123,17 +148,18 @@ struct Row {
   std::string_view kind;
   const ir::AttrSchema* attrs;
   void (*fill)(Filling&);
+  Spread (*spread)(const ir::State&) = nullptr;
 };
 
 constexpr Row kInitializers[] = {
     {"zeros", &ir::kSchema<ir::NoAttrs>, [](Filling&) {}},
     {"ones", &ir::kSchema<ir::NoAttrs>, [](Filling& f) { f.each([](std::int64_t) { return 1; }); }},
     {init::Constant::kKind, &ir::kSchema<init::Constant>, fill_constant},
-    {init::Normal::kKind, &ir::kSchema<init::Normal>, fill_normal},
+    {init::Normal::kKind, &ir::kSchema<init::Normal>, fill_normal, spread_normal},
     {init::Uniform::kKind, &ir::kSchema<init::Uniform>, fill_uniform},
-    {init::Xavier::kKind, &ir::kSchema<init::Xavier>, fill_xavier},
-    {init::Kaiming::kKind, &ir::kSchema<init::Kaiming>, fill_kaiming},
-    {init::Orthogonal::kKind, &ir::kSchema<init::Orthogonal>, fill_orthogonal},
+    {init::Xavier::kKind, &ir::kSchema<init::Xavier>, fill_xavier, spread_xavier},
+    {init::Kaiming::kKind, &ir::kSchema<init::Kaiming>, fill_kaiming, spread_kaiming},
+    {init::Orthogonal::kKind, &ir::kSchema<init::Orthogonal>, fill_orthogonal, spread_orthogonal},
     {init::Power::kKind, &ir::kSchema<init::Power>, fill_power},
     {init::Cycle::kKind, &ir::kSchema<init::Cycle>, fill_cycle},
     {"seed", &ir::kSchema<ir::NoAttrs>, fill_seed},
@@ -155,17 +181,35 @@ std::vector<std::string> initializer_names() {
   return names;
 }
 
-Array initial_value(const ir::State& state, std::uint64_t seed) {
+namespace {
+
+/// The row of a state's kind, its attributes checked; errors of `use` name the state.
+template <class Use>
+auto with_row(const ir::State& state, Use use) {
   try {
     const Row& row = row_of(state.init.kind);
     row.attrs->validate(state.init.attrs, state.init.kind);
+    return use(row);
+  } catch (const UserError& e) {
+    fail("initial value of state ", state.name, " (", state.init.kind, "): ", e.what());
+  }
+}
+
+}  // namespace
+
+Array initial_value(const ir::State& state, std::uint64_t seed) {
+  return with_row(state, [&](const Row& row) {
     Array array(state.type.dtype, sizes_of(state.type.shape));
     Filling filling{state, array, {seed, 0, fnv1a32(state.name)}, seed};
     row.fill(filling);
     return array;
-  } catch (const UserError& e) {
-    fail("initial value of state ", state.name, " (", state.init.kind, "): ", e.what());
-  }
+  });
+}
+
+std::optional<Spread> initial_spread(const ir::State& state) {
+  return with_row(state, [&](const Row& row) {
+    return row.spread ? std::optional(row.spread(state)) : std::nullopt;
+  });
 }
 
 }  // namespace plait

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@ namespace plait {
 
 /// `zeros`, `normal(mean=, std=)`...; UserError on an unknown kind or attribute, naming the state.
 Array initial_value(const ir::State& state, std::uint64_t seed);
+
+/// Of what a kind draws.
+struct Spread {
+  double mean = 0, deviation = 0;
+};
+/// Nothing for kinds that draw nothing at random; errors as above.
+std::optional<Spread> initial_spread(const ir::State& state);
 
 std::vector<std::string> initializer_names();
 

@@ -1,6 +1,7 @@
 // Uniform draws, a few thousand of them over and over.
 #include "run/stand_in.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -14,40 +15,10 @@ namespace {
 
 constexpr std::int64_t kPattern = 65521;  // a prime: rows of matrices differ
 
-struct Spread {
-  double mean = 0, deviation = 0;
-};
-
-/// Of a kind that draws; nothing for the others.
-std::optional<Spread> spread_of(const ir::State& state) {
-  const Sizes sizes = sizes_of(state.type.shape);
-  const auto as = [&]<class A>(A) { return ir::decode<A>(state.init.attrs, state.init.kind); };
-  const std::string& kind = state.init.kind;
-  if (kind == init::Normal::kKind) {
-    const auto a = as(init::Normal{});
-    return Spread{a.mean, a.std};
-  }
-  if (sizes.size() < 2) return std::nullopt;
-  double count = 1;
-  for (std::int64_t size : sizes) count *= static_cast<double>(size);
-  const double in = count / static_cast<double>(sizes[0]);
-  const double out = count / static_cast<double>(sizes[1]);
-  if (kind == init::Xavier::kKind)
-    return Spread{0, as(init::Xavier{}).gain * std::sqrt(2 / (in + out))};
-  if (kind == init::Kaiming::kKind) {
-    const auto a = as(init::Kaiming{});
-    return Spread{0, a.gain / std::sqrt(a.fan_out ? out : in)};
-  }
-  if (kind == init::Orthogonal::kKind) {
-    const double longest = std::max(static_cast<double>(sizes[0]), in);
-    return Spread{0, as(init::Orthogonal{}).gain / std::sqrt(longest)};
-  }
-  return std::nullopt;
-}
-
 Array stand_in(const ir::State& state, std::uint64_t seed) {
   Array out(state.type.dtype, sizes_of(state.type.shape));
-  const std::optional<Spread> spread = out.count() > kPattern ? spread_of(state) : std::nullopt;
+  const std::optional<Spread> spread =
+      out.count() > kPattern ? initial_spread(state) : std::nullopt;
   if (!spread) return initial_value(state, seed);
   const RandomKey key{seed, 0, 0};
   const double half = std::sqrt(3.0) * spread->deviation;
