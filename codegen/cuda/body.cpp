@@ -134,6 +134,11 @@ std::string Body::guarded_text(const KernelOperand& o, const std::string& loaded
              other_text(held, o.otherwise), ")");
 }
 
+std::string Body::load_text(const KernelOperand& o) {
+  const DType held = k_.buffers[at(o.load.buffer)].dtype;
+  return guarded_text(o, loaded_text(held, buffer_text(o.load.buffer, o.load.offset)));
+}
+
 std::string Body::read_text(int stage, int number) {
   const Read& read = reads_[at(stage)][at(number)];
   const std::string name = str(stage, "_", number);
@@ -141,7 +146,7 @@ std::string Body::read_text(int stage, int number) {
   const DType held = k_.buffers[at(o.load.buffer)].dtype;
   if (read.reach == Read::kRow || read.reach == Read::kOnce) return "h" + name;
   if (read.reach == Read::kLane) {
-    return guarded_text(o, loaded_text(held, buffer_text(o.load.buffer, o.load.offset)));
+    return load_text(o);
   }
   const std::string loaded =
       loaded_text(held, str("q", name, split_ && read.place < 0 ? "[c_]" : "", "[", lane(), "]"));
@@ -180,9 +185,7 @@ Piece Body::operand(const Let& let, int i, int j) {
     case KernelOperand::kLoad: {
       held = k_.buffers[at(o.load.buffer)].dtype;
       const int read = i < 0 ? -1 : read_of_[at(i)][at(j)];
-      p.text = read < 0
-                   ? guarded_text(o, loaded_text(held, buffer_text(o.load.buffer, o.load.offset)))
-                   : read_text(let.stage, read);
+      p.text = read < 0 ? load_text(o) : read_text(let.stage, read);
       break;
     }
   }
@@ -308,9 +311,7 @@ void Body::row(Lines& out, int stage, const std::string& once) {
     if (read.reach != Read::kRow) continue;
     const KernelOperand& o = *read.operand;
     const DType held = k_.buffers[at(o.load.buffer)].dtype;
-    out.add(str("const ", register_type(held), " h", stage, "_", r, " = ",
-                guarded_text(o, loaded_text(held, buffer_text(o.load.buffer, o.load.offset))),
-                ";"));
+    out.add(str("const ", register_type(held), " h", stage, "_", r, " = ", load_text(o), ";"));
   }
 }
 

@@ -91,6 +91,8 @@ class Body {
   std::string buffer_text(int buffer, const Dim& offset);
   std::string guard_text(const std::vector<loop::Guard>& guards);
   std::string guarded_text(const loop::KernelOperand& o, const std::string& loaded);
+  /// An element of memory in a register.
+  std::string load_text(const loop::KernelOperand& o);
   std::string read_text(int stage, int number);
   Piece operand(const loop::Let& let, int i, int j);
   Piece formula_of(Lines& out, int i);

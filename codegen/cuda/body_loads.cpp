@@ -126,9 +126,7 @@ void Body::once_loads(Lines& out, int stage) {
     if (read.reach != Read::kOnce) continue;
     const KernelOperand& o = *read.operand;
     const DType held = k_.buffers[at(o.load.buffer)].dtype;
-    out.add(str("const ", register_type(held), " h", stage, "_", r, " = ",
-                guarded_text(o, loaded_text(held, buffer_text(o.load.buffer, o.load.offset))),
-                ";"));
+    out.add(str("const ", register_type(held), " h", stage, "_", r, " = ", load_text(o), ";"));
   }
 }
 
