@@ -52,25 +52,29 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count() * 1e3;
 }
 
-report::Page two_profiles(const io::Document& first, const std::string& path) {
+report::Page two_profiles(const io::Document& first, const Args& args) {
+  const std::string path = args.text("--beside");
   const io::Document second = load_document(path);
   const auto* a = std::get_if<io::megengine::Record>(&first.record);
   const auto* b = std::get_if<io::megengine::Record>(&second.record);
   if (!a || !b) {
     fail("--beside is for two profiles in MegEngine's schema (`plait profile FILE -o P.json`): ",
-         a ? path : std::string("FILE"), " is of ", a ? second.format : first.format);
+         a ? path : args.words()[0], " is of ", a ? second.format : first.format);
   }
   return report::of_two_profiles(*a, *b);
 }
 
 void run_report(const Args& args) {
+  if (args.has("--beside") && (args.has("--set") || args.has("--graph"))) {
+    throw UsageError("--beside is for profiles as they are: it excludes --set and --graph");
+  }
   const Clock::time_point start = Clock::now();
   const io::Document document = load_document(args.words()[0]);
   const double read_ms = ms_since(start);
   const bool as_read = !args.has("--set") && !args.has("--graph");
   report::Page page;
   if (args.has("--beside")) {
-    page = two_profiles(document, args.text("--beside"));
+    page = two_profiles(document, args);
   } else if (as_read && document.format != "plait") {
     page = report::of_document(document);
   } else {

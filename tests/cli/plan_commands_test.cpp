@@ -326,6 +326,8 @@ TEST_F(PlanCommands, TwoProfilesStandSideBySide) {
   EXPECT_EQ(wrong.code, 1);
   EXPECT_NE(wrong.err.find("--beside is for two profiles in MegEngine's schema"), std::string::npos)
       << wrong.err;
+  expect_usage("report " + apart + " --beside " + fused + " --graph g",
+               "report: --beside is for profiles as they are");
 }
 
 TEST_F(PlanCommands, BenchSaysWhatWasTimed) {
