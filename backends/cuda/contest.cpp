@@ -155,7 +155,9 @@ Choice Contest::measured(const Problem& p) const {
   std::vector<std::string> own =
       codegen::cuda::product_variants(p.contraction, p.largest, how, p.epilogue);
   const double guess = codegen::cuda::product_us(p.contraction, p.epilogue, p.largest, how) * 1e-6;
-  own = guess > kTooSlow * best.seconds ? std::vector<std::string>{} : worth_trying(own);
+  const bool slow = guess > kTooSlow * best.seconds;
+  if (slow) times.push_back(time_text("ours not tried: guessed", guess));
+  own = slow ? std::vector<std::string>{} : worth_trying(own);
   std::vector<PrintedLoop> printed;
   for (const std::string& variant : own) {
     printed.push_back(target_.print(p.contraction, p.epilogue, false, variant));

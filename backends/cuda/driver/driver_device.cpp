@@ -18,7 +18,7 @@
 namespace plait::cuda {
 namespace {
 
-constexpr int kLanes = 8;  // streams; further lanes share them
+constexpr int kStreams = 8;  // further lanes share them
 constexpr int kMostThreads = 1024;
 
 using Clock = std::chrono::steady_clock;
@@ -141,7 +141,7 @@ class DriverDevice : public Device {
   void fork(int lanes) override;
   void lane(int which) override {
     check(which >= 0 && which < forked_, "lane ", which, " of ", forked_);
-    lane_ = which % kLanes;
+    lane_ = which % kStreams;
   }
   void join() override;
   int signal() override;
@@ -276,7 +276,7 @@ void DriverDevice::begin_recording() {
   context_->enter();
   abandon_recording();
   check(forked_ == 0, "a recording begins between fork and join");
-  stream_at(kLanes - 1);  // none is made in a recording
+  stream_at(kStreams - 1);  // none is made in a recording
   context_->must(api_.capture_begin(main(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                  "begin a recording");
   recording_ = true;
@@ -306,7 +306,7 @@ void DriverDevice::fork(int lanes) {
   check(forked_ == 0, "a fork inside a fork");
   check(lanes >= 1, "a fork into ", lanes, " lanes");
   context_->enter();
-  const auto used = static_cast<std::size_t>(std::min(lanes, kLanes));
+  const auto used = static_cast<std::size_t>(std::min(lanes, kStreams));
   stream_at(used - 1);
   if (used > 1) context_->must(api_.event_record(joins_[0], main(), 0), "fork lanes");
   for (std::size_t i = 1; i < used; ++i) {
@@ -326,7 +326,7 @@ int DriverDevice::signal() {
 void DriverDevice::join() {
   check(forked_ > 0, "a join without a fork");
   context_->enter();
-  const auto used = static_cast<std::size_t>(std::min(forked_, kLanes));
+  const auto used = static_cast<std::size_t>(std::min(forked_, kStreams));
   forked_ = 0;
   lane_ = 0;
   for (std::size_t i = 1; i < used; ++i) {
