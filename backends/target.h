@@ -38,6 +38,7 @@ struct LoopCall {
   // Where a target launches blocks: `rows` are those of the kernel, `finish_rows` those of its
   // second stage, and a block has this many threads and bytes of shared memory.
   int threads = 0, block_bytes = 0;
+  int maps = 0;  // operands that a copy engine brings: the last words say how they lie
 };
 
 /// A contraction, or the phases of one, each with what follows it.

@@ -46,10 +46,12 @@ DimBindings all_sizes(const Planned& planned) {
 void Ready::set_states() {
   for (const plan::StateBinding& s : loaded.executor.program().states) {
     const auto value = states.find(s.state.name);
-    if (value != states.end()) {
+    if (value == states.end()) {
+      loaded.executor.zero_state(s.state.name);
+    } else if (value->second.sizes() == sizes_of(s.state.type.shape)) {
       loaded.executor.set_state(s.state.name, value->second);
     } else {
-      loaded.executor.zero_state(s.state.name);
+      loaded.executor.fill_state(s.state.name, value->second);
     }
   }
 }

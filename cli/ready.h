@@ -13,7 +13,7 @@ namespace plait::cli {
 
 struct Ready {
   Loaded loaded;
-  Arrays states;  // those that do not begin as zeros
+  Arrays states;  // those that do not begin as zeros; see stand_in_values
   double compile_seconds = 0;
   bool from_cache = false;
   double program_seconds = 0, states_seconds = 0, first_run_seconds = 0;

@@ -1,6 +1,7 @@
 // Memory, binding and running of a program.
 #include "run/executor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <vector>
@@ -232,6 +233,18 @@ void Executor::zero_state(const std::string& name) {
     const ir::Type& type = program_.values[at(held)].type;
     set_state(name, Array(type.dtype, sizes_of(type.shape)));
   }
+}
+
+void Executor::fill_state(const std::string& name, const Array& pattern) {
+  const int held = held_state(name);
+  const plan::Held& to = program_.values[at(held)];
+  const auto width = static_cast<std::int64_t>(size_of(to.type.dtype));
+  const std::int64_t bytes = element_count(sizes_of(to.type.shape)) * width;
+  const auto part = static_cast<std::int64_t>(pattern.byte_count());
+  for (std::int64_t i = 0; i < bytes; i += part) {
+    space_of(to.buffer).write(offset_of(to.buffer) + i, pattern.data(), std::min(part, bytes - i));
+  }
+  if (is_packed(held)) code_->constants_changed();
 }
 
 Array Executor::state(const std::string& name) const {

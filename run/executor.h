@@ -27,6 +27,8 @@ class Executor {
   void set_state(const std::string& name, const Array& value);
   /// All its elements are 0.
   void zero_state(const std::string& name);
+  /// Its elements, in the order of its memory, are these over and over.
+  void fill_state(const std::string& name, const Array& pattern);
   Array state(const std::string& name) const;
   Array fetch(const std::string& name) const;
   /// All of them, with one wait.

@@ -1,9 +1,7 @@
-// Uniform draws, a few thousand of them over and over.
+// Uniform draws, a few thousand of them for a state of any size.
 #include "run/stand_in.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "base/philox.h"
@@ -16,19 +14,15 @@ namespace {
 constexpr std::int64_t kPattern = 65521;  // a prime: rows of matrices differ
 
 Array stand_in(const ir::State& state, std::uint64_t seed) {
-  Array out(state.type.dtype, sizes_of(state.type.shape));
-  const std::optional<Spread> spread =
-      out.count() > kPattern ? initial_spread(state) : std::nullopt;
+  const std::int64_t count = element_count(sizes_of(state.type.shape));
+  const std::optional<Spread> spread = count > kPattern ? initial_spread(state) : std::nullopt;
   if (!spread) return initial_value(state, seed);
+  Array out(state.type.dtype, {kPattern});
   const RandomKey key{seed, 0, 0};
   const double half = std::sqrt(3.0) * spread->deviation;
   for (std::int64_t i = 0; i < kPattern; ++i) {
     const double draw = 2 * random_uniform(key, static_cast<std::uint64_t>(i)) - 1;
     out.set(i, spread->mean + half * draw);
-  }
-  const std::size_t pattern = static_cast<std::size_t>(kPattern) * size_of(out.dtype());
-  for (std::size_t at = pattern; at < out.byte_count(); at += pattern) {
-    std::memcpy(out.data() + at, out.data(), std::min(pattern, out.byte_count() - at));
   }
   return out;
 }

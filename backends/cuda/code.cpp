@@ -55,9 +55,11 @@ class CudaCode : public Code {
   }
 
   void bind(const DimBindings& sizes, const Memory& memory) override {
+    sizes_ = sizes;
     memory_ = memory;
     recording_.reset();
     warm_ = false;
+    bound_ = false;
     reserve_tables();
     landing_.reserve(memory);
     laned_ = lay_on_lanes(touched_by(memory_), lanes_wanted());
@@ -65,9 +67,6 @@ class CudaCode : public Code {
     lanes_ = 1;                    // that are used: a fork costs a microsecond
     for (const LaneStep& s : laned_) lanes_ = std::max(lanes_, s.lane + 1);
     signals_.assign(steps_.size(), 0);
-    acts_.clear();
-    for (std::size_t s = 0; s < steps_.size(); ++s) acts_.push_back(bind_step(s, sizes));
-    if (units_.is_whole()) bind_whole(sizes);
   }
 
   bool feed(int buffer, const void* from, const Laid& laid) override {
@@ -77,6 +76,7 @@ class CudaCode : public Code {
   void constants_changed() override {}
 
   const char* run(std::size_t step) override {
+    bind_steps();
     landing_.land();
     const std::vector<Act>& acts = acts_[step];
     const int lanes = std::min<int>(kMostLanes, static_cast<int>(acts.size()));
@@ -116,6 +116,7 @@ class CudaCode : public Code {
   }
 
   bool run_timed(std::vector<double>& seconds) override {
+    bind_steps();
     landing_.land();
     device_->forget_marks();
     std::vector<int> marks{device_->mark()};
@@ -133,6 +134,7 @@ class CudaCode : public Code {
 
   bool run_row(int runs, double* seconds, bool in_order) override {
     if (!units_.is_whole() && !device_->can_record()) return false;
+    bind_steps();
     landing_.land();
     device_->forget_marks();
     const int begin = device_->mark();
@@ -155,8 +157,7 @@ class CudaCode : public Code {
   /// Error bits of each step, then tables of calls that are launched together.
   void reserve_tables() {
     flags_.assign(std::max<std::size_t>(1, steps_.size()), 0);
-    std::int64_t bytes = rounded(static_cast<std::int64_t>(4 * flags_.size()));
-    first_table_ = bytes;
+    std::int64_t bytes = flags_bytes();
     for (const std::vector<Call>& calls : steps_) {
       for (const Call& call : calls) {
         const auto* loop = std::get_if<LoopCall>(&call);
@@ -169,9 +170,10 @@ class CudaCode : public Code {
       tables_ = device_->allocate(bytes, "tables of calls");
       tables_bytes_ = bytes;
     }
-    device_->zero(tables_, rounded(static_cast<std::int64_t>(4 * flags_.size())));
+    device_->zero(tables_, flags_bytes());
   }
 
+  std::int64_t flags_bytes() const { return rounded(static_cast<std::int64_t>(4 * flags_.size())); }
   char* flag_of(std::size_t step) const { return tables_ + 4 * step; }
 
   // --- binding -------------------------------------------------------------------------------
@@ -179,6 +181,17 @@ class CudaCode : public Code {
   char* workspace(std::size_t step) const {
     const int lane = laned_[step].lane;
     return lane == 0 ? memory_.shared : memory_.side + memory_.side_bytes * (lane - 1);
+  }
+
+  /// With the first run: libraries prepare their calls while states are written.
+  void bind_steps() {
+    if (bound_) return;
+    acts_.clear();
+    first_table_ = flags_bytes();
+    for (std::size_t s = 0; s < steps_.size(); ++s) acts_.push_back(bind_step(s, sizes_));
+    if (units_.is_whole()) bind_whole(sizes_);
+    if (libraries_) libraries_->expect_no_more();
+    bound_ = true;
   }
 
   std::vector<Act> bind_step(std::size_t step, const DimBindings& sizes) {
@@ -217,6 +230,7 @@ class CudaCode : public Code {
     launch.blocks = evaluate(call.rows, sizes);
     launch.threads = call.threads;
     launch.block_bytes = call.block_bytes;
+    launch.maps = call.maps;
     for (int b : call.buffers) launch.words.push_back(word_of(pointer(b)));
     for (const Dim& size : call.column_sizes) {
       launch.words.push_back(word_of(workspace(step) + shared));
@@ -378,6 +392,7 @@ class CudaCode : public Code {
 
   /// `runs` runs as one launch or replay; the first ever is neither.
   const char* run_recorded(int runs, bool in_order) {
+    bind_steps();
     landing_.land();
     if (units_.is_whole()) {
       whole_launch_.words[0] = static_cast<Word>(runs);
@@ -444,8 +459,9 @@ class CudaCode : public Code {
   Landing landing_;
   std::vector<std::vector<Call>> steps_;
   const Units units_;
-  bool warm_ = false;
+  bool warm_ = false, bound_ = false;
   int lanes_ = 1;
+  DimBindings sizes_;
   Memory memory_;
   char* tables_ = nullptr;
   std::int64_t tables_bytes_ = 0, first_table_ = 0;

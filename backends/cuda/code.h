@@ -2,6 +2,7 @@
 // replayed.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "backends/cuda/placer.h"
 #include "backends/cuda/target.h"
 #include "backends/target.h"
+#include "codegen/cuda/print.h"
 
 namespace plait::cuda {
 
@@ -19,11 +21,9 @@ inline constexpr const char* kNameComment = "// ";
 /// Workspaces begin at multiples of this.
 inline std::int64_t rounded(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// Shared memory of a call's second stage: that of a loop's first; a product's tiles need none
-/// there.
+/// Shared memory of a call's second stage: a loop's threads have a slot each, products use none.
 inline int finish_bytes(const LoopCall& call) {
-  constexpr int kLoopsMost = 48 * 1024;
-  return call.block_bytes <= kLoopsMost ? call.block_bytes : 0;
+  return std::min(call.block_bytes, codegen::cuda::kFinishBytes);
 }
 
 /// Bytes from a contraction's first buffer address to the end of its result.

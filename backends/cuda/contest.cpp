@@ -108,7 +108,8 @@ Choice Contest::guessed(const Problem& p) const {
     out.why = "the library's first guess";
     if (fused || !p.epilogue || !tensor_cores || p.bound.guarded) return out;
     const double apart = apart_us(p.bound, *p.apart, *p.epilogue);
-    const double own = codegen::cuda::product_us(p.contraction, p.epilogue, p.largest, {tf32_, ""});
+    const double own = codegen::cuda::product_us(p.contraction, p.epilogue, p.largest,
+                                                 {tf32_, "", device_.has_pairs()});
     if (own >= kOwnPart * apart) return out;
     out = {};
     out.generated = true;
@@ -152,6 +153,7 @@ Choice Contest::measured(const Problem& p) const {
   }
   codegen::cuda::ProductOptions how;
   how.tf32 = tf32_;
+  how.pairs = device_.has_pairs();
   std::vector<std::string> own =
       codegen::cuda::product_variants(p.contraction, p.largest, how, p.epilogue);
   const double guess = codegen::cuda::product_us(p.contraction, p.epilogue, p.largest, how) * 1e-6;

@@ -69,6 +69,7 @@ add_library(plait_cuda MODULE
   ${cuda_room}/driver/nvrtc.cpp
   ${cuda_room}/driver/shared_library.cpp
   ${cuda_room}/driver/staging.cpp
+  ${cuda_room}/driver/tensor_maps.cpp
   ${library_sources})
 target_include_directories(plait_cuda SYSTEM PRIVATE ${cuda_includes})
 target_link_libraries(plait_cuda PRIVATE plait_backends_cuda)

@@ -21,6 +21,7 @@ struct Launch {
   int threads = 1;                 // of a block
   int block_bytes = 0;             // of dynamic shared memory
   std::vector<Word> words;
+  int maps = 0;  // as codegen::cuda::Printed has them
 };
 
 /// Compiled kernels, loaded.
@@ -53,6 +54,8 @@ class Device {
   /// Bytes of dynamic shared memory that a block may ask for.
   virtual int most_block_bytes() const = 0;
   virtual std::int64_t free_bytes() const = 0;
+  /// Whether launches may have maps.
+  virtual bool has_pairs() const { return false; }
 
   /// 256-byte aligned. RunError that names `what`, the bytes asked for and those free.
   virtual char* allocate(std::int64_t bytes, const std::string& what) = 0;

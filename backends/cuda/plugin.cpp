@@ -13,6 +13,12 @@
 namespace plait::cuda {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 class DriverLibraries : public Libraries {
  public:
   DriverLibraries(std::shared_ptr<Device> device, const CudaOptions& options)
@@ -30,33 +36,68 @@ class DriverLibraries : public Libraries {
   std::unique_ptr<LibraryCall> make(const loop::BoundContraction& contraction, DType result,
                                     const LibraryEpilogue& epilogue, const std::string& variant,
                                     bool slow, std::string& why) const override {
-    const auto start = std::chrono::steady_clock::now();
-    if (opening_.valid()) opening_.get();
+    const auto start = Clock::now();
+    settle();
     device_->stream();  // makes its context current
     LibraryOptions options = options_;
     options.variant = variant;
     options.compile_engines = slow;
     auto call = make_library_call(contraction, result, options, epilogue, why);
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    seconds_ += seconds_since(start);
     return call;
   }
-  void expect(bool cublaslt, bool cudnn) const override {
-    if (opening_.valid() || !(cublaslt || cudnn)) return;
-    opening_ = std::async(std::launch::async, [device = device_, cublaslt, cudnn] {
-      open_libraries(cublaslt, cudnn);
-      enter_context(*device);
-      start_libraries(cublaslt, cudnn);
-    });
+  void expect(LibraryUse use) const override {
+    settle();
+    prepared_ = {};
+    preparing_ = std::async(std::launch::async, prepare, device_, std::move(use), options_);
   }
-  double start_seconds() const override { return seconds_; }
+  void expect_no_more() const override { prepared_.calls.reset(); }
+  std::vector<std::pair<std::string, double>> start_seconds() const override {
+    return {{"libraries", seconds_},
+            {"opened after", prepared_.opened},
+            {"started after", prepared_.started},
+            {"prepared after", prepared_.all}};
+  }
   std::shared_ptr<const Libraries> with(bool tf32) const override {
     return std::make_shared<DriverLibraries>(device_, CudaOptions{tf32, !options_.deterministic});
   }
 
  private:
+  struct Prepared {
+    std::shared_ptr<const void> calls;        // what takes long about them
+    double opened = 0, started = 0, all = 0;  // seconds until it was done
+  };
+
+  /// On a thread of its own: of the device it touches the context alone, which any thread may
+  /// enter; `make` and the next `expect` wait for its end, and raise what it raised.
+  static Prepared prepare(const std::shared_ptr<Device>& device, const LibraryUse& use,
+                          const LibraryOptions& options) {
+    const auto start = Clock::now();
+    const auto enter = [&] { enter_context(*device); };
+    Prepared out;
+    open_libraries(use.cublaslt, use.cudnn);
+    out.opened = seconds_since(start);
+    enter();
+    // Beside cuDNN: neither library knows of the other's handles.
+    std::future<void> lt = std::async(std::launch::async, [&] {
+      enter();
+      start_libraries(use.cublaslt, false);
+    });
+    start_libraries(false, use.cudnn);
+    out.started = seconds_since(start);
+    out.calls = prepare_library_calls(use.calls, options, enter);
+    lt.get();
+    out.all = seconds_since(start);
+    return out;
+  }
+  void settle() const {
+    if (preparing_.valid()) prepared_ = preparing_.get();
+  }
+
   std::shared_ptr<Device> device_;
   LibraryOptions options_;
-  mutable std::future<void> opening_;
+  mutable Prepared prepared_;  // for the program that was loaded last
+  mutable std::future<Prepared> preparing_;
   mutable double seconds_ = 0;  // that calls took to make
 };
 

@@ -25,6 +25,7 @@ PrintedLoop as_loop(codegen::cuda::Printed p) {
   out.call.finish_rows = p.finish_blocks;
   out.call.threads = p.threads;
   out.call.block_bytes = p.block_bytes;
+  out.call.maps = p.maps;
   out.text = str(kNameComment, p.name, "\n", p.text);
   return out;
 }
@@ -97,6 +98,7 @@ class CudaTarget : public Target {
                     const std::string& variant) const override {
     codegen::cuda::ProductOptions how;
     how.tf32 = options_.tf32;
+    how.pairs = device_->has_pairs();
     how.variant = whole ? "simple" : variant;
     return as_loop(codegen::cuda::print_product(c, epilogue, true, how));
   }
@@ -149,7 +151,8 @@ class CudaTarget : public Target {
   std::optional<std::int64_t> free_bytes() const override { return device_->free_bytes(); }
   std::vector<std::pair<std::string, double>> start_seconds() const override {
     std::vector<std::pair<std::string, double>> out = device_->start_seconds();
-    if (libraries_ && !out.empty()) out.emplace_back("libraries", libraries_->start_seconds());
+    if (!libraries_) return out;
+    for (auto& part : libraries_->start_seconds()) out.push_back(std::move(part));
     return out;
   }
   std::optional<Ceilings> ceilings() const override {

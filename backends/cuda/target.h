@@ -2,6 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/library/library.h"
@@ -10,15 +13,23 @@
 
 namespace plait::cuda {
 
+/// What a program wants of libraries.
+struct LibraryUse {
+  bool cublaslt = false, cudnn = false;
+  std::vector<LibraryWish> calls;  // those whose sizes are known
+};
+
 /// How contractions reach a library; the plugin gives it, tests without a driver do not.
 class Libraries {
  public:
   virtual ~Libraries() = default;
   virtual std::string identity() const = 0;
-  /// Calls of these will be made: their libraries are opened beside what goes on.
-  virtual void expect(bool /*cublaslt*/, bool /*cudnn*/) const {}
-  /// Seconds of opening libraries and making calls, so far.
-  virtual double start_seconds() const { return 0; }
+  /// What will be made: libraries are opened, and the calls prepared, beside what goes on.
+  virtual void expect(LibraryUse) const {}
+  /// All calls are made that were expected.
+  virtual void expect_no_more() const {}
+  /// Seconds that parts of this took so far.
+  virtual std::vector<std::pair<std::string, double>> start_seconds() const { return {}; }
   /// Null with `why`. `variant` is the id of an earlier call, or empty. `slow`: calls that take the
   /// library up to a second to make are welcome.
   virtual std::unique_ptr<LibraryCall> make(const loop::BoundContraction& contraction, DType result,

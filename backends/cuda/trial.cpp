@@ -180,6 +180,7 @@ Launch Trial::launch_of(const PrintedLoop& printed, const std::vector<char*>& bu
   launch.blocks = evaluate(printed.call.rows, sizes_);
   launch.threads = printed.call.threads;
   launch.block_bytes = printed.call.block_bytes;
+  launch.maps = printed.call.maps;
   for (char* b : buffers) launch.words.push_back(reinterpret_cast<Word>(b));
   for (const Dim& size : printed.call.column_sizes) {
     launch.words.push_back(reinterpret_cast<Word>(take(8 * evaluate(size, sizes_), false)));

@@ -2,6 +2,8 @@
 #include "backends/cuda/units.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 #include "backends/cuda/code.h"
 #include "backends/cuda/fused.h"
@@ -14,23 +16,40 @@ namespace {
 
 constexpr std::size_t kFunctionsPerUnit = 4;
 
+/// Whether no symbol is in it.
+bool has_sizes(const loop::Contraction& c) {
+  const auto known = [](std::initializer_list<Dim> dims) {
+    return std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d.is_const(); });
+  };
+  for (const auto* axes : {&c.batch, &c.m, &c.n, &c.k}) {
+    for (const auto& x : *axes) {
+      if (!known({x.extent, x.a, x.b, x.c, x.h, x.w})) return false;
+    }
+  }
+  return known({c.a0, c.b0, c.c0, c.h0, c.w0, c.height, c.width});
+}
+
 }  // namespace
 
 void expect_libraries(const Libraries& libraries, const std::vector<std::vector<Call>>& steps) {
-  bool cublaslt = false, cudnn = false;
+  LibraryUse use;
   for (const std::vector<Call>& calls : steps) {
     for (const Call& call : calls) {
       const auto* product = std::get_if<ProductCall>(&call);
       if (!product) continue;
       for (const ProductCall::Part& p : product->parts) {
         if (!p.generated.function.name.empty()) continue;
-        const std::string id = library_variant(p.variant).id;
-        cublaslt |= id.starts_with("lt.");
-        cudnn |= id.starts_with("cudnn.");
+        const LibraryVariant variant = library_variant(p.variant);
+        use.cublaslt |= variant.id.starts_with("lt.");
+        use.cudnn |= variant.id.starts_with("cudnn.");
+        if (!has_sizes(p.contraction)) continue;
+        const loop::BoundContraction bound = loop::bind(p.contraction, {});
+        use.calls.push_back(
+            {bound, variant.apart.value_or(bound.dtype), epilogue_of(variant.fused), variant.id});
       }
     }
   }
-  libraries.expect(cublaslt, cudnn);
+  if (use.cublaslt || use.cudnn) libraries.expect(std::move(use));
 }
 
 Units::Units(Device& device, const std::vector<std::vector<Call>>& steps,

@@ -94,6 +94,13 @@ void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::stri
   }
 }
 
+std::string step_text(const Let& let, const std::string& a, const std::string& b) {
+  if (let.compute == DType::f32 && let.reduce == Reduce::kMax) {
+    return str("pl_most_f(", a, ", ", b, ")");
+  }
+  return combined_text(let.reduce, let.compute, a, b);
+}
+
 Body::Body(const loop::Kernel& kernel, const Schedule& schedule, int lanes, Parameters& parameters,
            std::string tile)
     : k_(kernel),
@@ -105,6 +112,25 @@ Body::Body(const loop::Kernel& kernel, const Schedule& schedule, int lanes, Para
   for (const Let& let : k_.lets) may_fail_ |= !let.index.empty() || divides(let);
   find_reads();
   find_fixed();
+  find_rounded();
+}
+
+/// Halves that go to memory in vectors, and nowhere else, are rounded on the way.
+void Body::find_rounded() {
+  rounded_by_store_.assign(k_.lets.size(), false);
+  for (const loop::KernelStore& s : k_.stores) {
+    const Let& let = k_.lets[at(s.let)];
+    rounded_by_store_[at(s.let)] = is_packed(s) && let.dtype == DType::bf16 && !let.kept &&
+                                   let.compute == DType::f32 && !is_exact(k_, let);
+  }
+  for (const loop::KernelStore& s : k_.stores) {
+    if (!is_packed(s)) rounded_by_store_[at(s.let)] = false;
+  }
+  for (const Let& let : k_.lets) {
+    for (const KernelOperand& o : let.operands) {
+      if (o.kind == KernelOperand::kLet) rounded_by_store_[at(o.let)] = false;
+    }
+  }
 }
 
 std::string Body::buffer_text(int buffer, const Dim& offset) {
@@ -148,9 +174,11 @@ std::string Body::read_text(int stage, int number) {
   if (read.reach == Read::kLane) {
     return load_text(o);
   }
-  const std::string loaded =
-      loaded_text(held, str("q", name, split_ && read.place < 0 ? "[c_]" : "", "[", lane(), "]"));
-  if (o.guards.empty()) return loaded;
+  const std::string vector = str("q", name, split_ && read.place < 0 ? "[c_]" : "");
+  const std::string loaded = held == DType::bf16 && lanes_ > 1
+                                 ? str("pl_lane_bf16(", vector, ", l_)")
+                                 : loaded_text(held, str(vector, "[", lane(), "]"));
+  if (o.guards.empty() || is_filled(read)) return loaded;
   return str("(g", name, " ? ", loaded, " : ", other_text(held, o.otherwise), ")");
 }
 
@@ -232,7 +260,7 @@ void Body::let(Lines& out, int i) {
     if (let.column) {
       column_step(out, i, term);
     } else {
-      out.add(str("a", i, " = ", combined_text(let.reduce, let.compute, str("a", i), term), ";"));
+      out.add(str("a", i, " = ", step_text(let, str("a", i), term), ";"));
     }
     return;
   }
@@ -242,7 +270,8 @@ void Body::let(Lines& out, int i) {
                   ? p.text
                   : rounded_text(let.compute, let.dtype, as_number(p, let.compute));
   } else {
-    rounded = is_exact(k_, let) ? p.text : rounded_text(let.compute, let.dtype, p.text);
+    const bool as_is = is_exact(k_, let) || rounded_by_store_[at(i)];
+    rounded = as_is ? p.text : rounded_text(let.compute, let.dtype, p.text);
   }
   if (!let.index.empty()) {
     out.add(str("const int64_t w", i, " = ", rounded, ";"));

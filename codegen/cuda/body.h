@@ -30,6 +30,9 @@ struct Walk {
   std::function<void(Lines&)> still{};  // of `down`: what of `open` is the same for all rows
 };
 
+/// One step of a row's reduction: where zeros of both signs meet, the sign may be either's.
+std::string step_text(const loop::Let& let, const std::string& a, const std::string& b);
+
 class Body {
  public:
   /// `tile`: text of the tile's element, for an epilogue. `lanes`: 1 for what is left over of a
@@ -103,12 +106,14 @@ class Body {
   void vector_loads(Lines& out, int stage, bool split);
   void open_lanes(Lines& out);
   void sent_loads(Lines& out, int stage);
+  bool is_filled(const Read& read) const;
   std::string place_text(const Read& read) const;
   int read_bytes(const Read& read) const;
   bool is_known(const loop::KernelOperand& o) const;
   void once_loads(Lines& out, int stage);
   void lanes(Lines& out, int stage);
   void find_fixed();
+  void find_rounded();
   void fixed(Lines& out, const Walk& walk);
   void rooms(Lines& out, int stage, int steps);
   void stores(Lines& out, int stage, const std::string& live);
@@ -119,6 +124,7 @@ class Body {
   void steps(Lines& out, const Walk& walk, const std::function<void()>& inside);
   bool has_inner_stores(int stage) const;
   bool is_vector_store(const loop::KernelStore& s) const;
+  bool is_packed(const loop::KernelStore& s) const;
   std::string lane() const { return lanes_ == 1 ? "0" : "l_"; }
   std::string kept_text(int let) const;
 
@@ -132,6 +138,7 @@ class Body {
   bool rowless_ = false;                   // see some_have_no_row()
   bool late_ = false;                      // stores of all vectors come last
   std::vector<bool> fixed_;                // per let: made once for the rows of a thread
+  std::vector<bool> rounded_by_store_;     // per let: a half that is a float until it is stored
   std::vector<bool> fetched_;              // per stage: its vectors were loaded before the first
   std::vector<std::vector<Read>> reads_;   // per stage
   std::vector<std::vector<int>> read_of_;  // per let and operand; -1: not one of them

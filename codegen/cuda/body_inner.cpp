@@ -78,13 +78,22 @@ bool Body::is_vector_store(const loop::KernelStore& s) const {
   return lanes_ > 1 && is_vector(k_, s.offset, lanes_);
 }
 
+/// Whether a store takes floats and makes halves of them, two at a time.
+bool Body::is_packed(const loop::KernelStore& s) const {
+  const Let& let = k_.lets[at(s.let)];
+  return k_.buffers[at(s.buffer)].dtype == DType::bf16 && let.dtype == DType::bf16 &&
+         let.reduce == loop::Reduce::kNone && let.level == Level::kInner &&
+         store_level(k_, s) == Level::kInner && is_vector_store(s);
+}
+
 /// Arrays for what a stage stores, of one vector or of `steps` of them.
 void Body::rooms(Lines& out, int stage, int steps) {
   for (std::size_t j = 0; j < k_.stores.size(); ++j) {
     const loop::KernelStore& s = k_.stores[j];
     if (k_.lets[at(s.let)].column || store_level(k_, s) != Level::kInner) continue;
     if (store_stage(k_, s) != stage) continue;
-    out.add(str("alignas(16) ", memory_type(k_.buffers[at(s.buffer)].dtype), " z", j,
+    const DType dtype = k_.buffers[at(s.buffer)].dtype;
+    out.add(str("alignas(16) ", is_packed(s) ? "float" : memory_type(dtype), " z", j,
                 steps > 0 ? str("[", steps, "]") : "", "[", lanes_, "];"));
   }
 }
@@ -111,7 +120,9 @@ void Body::lanes(Lines& out, int stage) {
     const loop::KernelStore& s = k_.stores[j];
     if (k_.lets[at(s.let)].column || store_level(k_, s) != Level::kInner) continue;
     if (store_stage(k_, s) != stage) continue;
-    const std::string held = stored_text(k_.buffers[at(s.buffer)].dtype, str("v", s.let));
+    const std::string value = str("v", s.let);
+    const std::string held =
+        is_packed(s) ? value : stored_text(k_.buffers[at(s.buffer)].dtype, value);
     out.add(str("z", j, late_ ? "[c_]" : "", "[", lane(), "] = ", held, ";"));
   }
   out.close();
@@ -125,7 +136,10 @@ void Body::stores(Lines& out, int stage, const std::string& live) {
     if (k_.lets[at(s.let)].column || store_level(k_, s) != Level::kInner) continue;
     if (store_stage(k_, s) != stage) continue;
     if (is_vector_store(s)) {
-      out.add(str("pl_move<", lanes_, ">(b", s.buffer, " + ", index_text(s.offset, n_), ", z", j,
+      const char* const move = !is_packed(s)                  ? "pl_move<"
+                               : rounded_by_store_[at(s.let)] ? "pl_put_bf16<"
+                                                              : "pl_put_exact_bf16<";
+      out.add(str(move, lanes_, ">(b", s.buffer, " + ", index_text(s.offset, n_), ", z", j,
                   late_ ? "[c_]" : "", ");"));
       continue;
     }

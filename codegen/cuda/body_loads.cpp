@@ -1,6 +1,7 @@
 // The loads of a kernel's inner points in CUDA C++: what they reach, and when they happen: where
 // they are needed, before a stage, or in shared memory while rows before theirs are computed.
 #include <algorithm>
+#include <cmath>
 
 #include "codegen/cuda/body.h"
 
@@ -180,6 +181,12 @@ int Body::sending_stages() const {
   return count;
 }
 
+/// Whether what stands for elements that a guard holds back lies in their places: copies leave
+/// zeros there.
+bool Body::is_filled(const Read& r) const {
+  return r.place >= 0 && r.operand->otherwise == 0 && !std::signbit(r.operand->otherwise);
+}
+
 /// A thread's own place: no other one reads it.
 std::string Body::place_text(const Read& r) const {
   return str("ahead_ + ", r.place, " + (c_ * ", s_.threads, " + tid_) * ", read_bytes(r));
@@ -203,7 +210,9 @@ void Body::sent_loads(Lines& out, int stage) {
     const KernelOperand& o = *read.operand;
     const std::string name = str(stage, "_", r);
     const std::string type = memory_type(k_.buffers[at(o.load.buffer)].dtype);
-    if (!o.guards.empty()) out.add(str("const int g", name, " = ", guard_text(o.guards), ";"));
+    if (!o.guards.empty() && !is_filled(read)) {
+      out.add(str("const int g", name, " = ", guard_text(o.guards), ";"));
+    }
     out.add(str("alignas(16) ", type, " q", name, "[", lanes_, "];"));
     out.add(
         str("pl_move<", lanes_, ">(q", name, ", (const ", type, "*)(", place_text(read), "));"));

@@ -11,6 +11,15 @@ using loop::Level;
 
 bool is_inner_column(const Let& l) { return l.column && l.level == Level::kInner; }
 
+/// Rows whose loads are on their way while one is computed: `bytes` of a block for each. Memory is
+/// kept busy by half of what this asks for; the other half has come, and waits.
+int rows_ahead(int bytes, int blocks, int most) {
+  constexpr int kBytes = 96 * 1024, kRows = 4;
+  int rows = 1;
+  while (rows < kRows && rows * bytes * blocks < kBytes && (rows + 1) * bytes <= most) ++rows;
+  return rows;
+}
+
 }  // namespace
 
 void Writer::declare_columns(Lines& out) {
@@ -95,23 +104,40 @@ void Writer::send(Lines& out, Body& body, int stage, const std::string& base) {
   out.add("pl_copy_commit();");
 }
 
+/// From one row's place of the ring to the next one's.
+void Writer::turn_ring(Lines& out) {
+  if (ring_.rows < 2) return;
+  const std::string first = str("pl_dynamic + ", ring_.first);
+  out.add(str("ahead_ = ahead_ == ", first, " + ", (ring_.rows - 1) * ring_.bytes, " ? ", first,
+              " : ahead_ + ", ring_.bytes, ";"));
+}
+
+/// Shared memory for what the rows to come load, and the copies of the first of them.
+void Writer::fill_ring(Lines& out, Body& body) {
+  constexpr int kBytes = 216 * 1024;  // of a multiprocessor
+  ring_.first = (shared_ + 15) / 16 * 16;
+  const int most = kBytes / s_.per_processor - ring_.first;
+  ring_.bytes = s_.ahead ? body.reserve(most, s_.steps) : 0;
+  if (ring_.bytes == 0) return;
+  ring_.rows = rows_ahead(ring_.bytes, s_.per_processor, most);
+  printed_.block_bytes = std::max(printed_.block_bytes, ring_.first + ring_.rows * ring_.bytes);
+  out.add(str("unsigned char* ahead_ = pl_dynamic + ", ring_.first, ";"));
+  for (int row = 0; row < ring_.rows; ++row) {
+    for (int stage = 0; stage <= k_.stages; ++stage) {
+      if (body.sends(stage)) send(out, body, stage, str("begin_ + ", row * s_.rows));
+    }
+    turn_ring(out);
+  }
+}
+
 void Writer::whole_rows(Lines& out, Body& body) {
-  constexpr int kBytes = 48 * 1024;  // what a block has without asking
   printed_.blocks = s_.tasks;
   out.add(str("const ", type_, " task_ = block_;"));
   places(out);
   kept_rooms(out);
   declare_columns(out);
   part(out, s_.rows);
-  const int first = (shared_ + 15) / 16 * 16;
-  const int bytes = s_.ahead ? body.reserve(kBytes - first, s_.steps) : 0;
-  if (bytes > 0) {
-    printed_.block_bytes = std::max(printed_.block_bytes, first + bytes);
-    out.add(str("unsigned char* const ahead_ = pl_dynamic + ", first, ";"));
-    for (int stage = 0; stage <= k_.stages; ++stage) {
-      if (body.sends(stage)) send(out, body, stage, "begin_");
-    }
-  }
+  fill_ring(out, body);
   out.open(str("for (", type_, " base_ = begin_; base_ < end_; base_ += ", s_.rows, ")"));
   if (s_.even) {
     out.add(str("const ", type_, " row_ = base_ + ty_;"));
@@ -123,6 +149,7 @@ void Writer::whole_rows(Lines& out, Body& body) {
   }
   row(out, body, s_.even);
   if (!s_.even && body.may_fail()) out.add("if (!live_) bad_ = before_;");
+  turn_ring(out);
   out.close();
   if (printed_.block_bytes > 0) out.add("__syncthreads();");
 }

@@ -169,7 +169,7 @@ void Writer::gather_together(Lines& out, const std::vector<int>& sums) {
 }
 
 void Writer::gather(Lines& out, Body& body) {
-  constexpr int kBytes = 32 * 1024;  // of shared memory
+  const int most = std::max(32 * 1024, printed_.block_bytes);  // of shared memory
   const int each = kThreads / 2 * s_.steps * s_.lanes * 8;
   std::vector<int> sums;
   const auto flush = [&] {
@@ -185,7 +185,7 @@ void Writer::gather(Lines& out, Body& body) {
     } else if (l.level != Level::kInner) {
       gather_row_column(out, body, static_cast<int>(i));
     } else if (s_.accumulators > 0) {
-      if ((static_cast<int>(sums.size()) + 1) * each > kBytes) flush();
+      if ((static_cast<int>(sums.size()) + 1) * each > most) flush();
       sums.push_back(static_cast<int>(i));
     }
   }
@@ -226,10 +226,27 @@ void Writer::finish_one(Lines& out, Body& body, int i, int number) {
     out.open(str("if (j_ < ", size, ")"));
     place = str("t_ * ", size, " + j_");
   }
-  out.add("#pragma unroll 8");
-  out.add(str("for (", type_, " t_ = tid_ / ", width, "; t_ < ", s_.tasks, "; t_ += ", depth,
-              ") sum_ = ", combined_text(l.reduce, l.compute, "sum_", str("parts_[", place, "]")),
-              ";"));
+  // What only some threads have to add comes last; its load is under way with the others.
+  const int whole = s_.tasks / depth * depth;
+  const auto next = [&](const std::string& part) {
+    return str("sum_ = ", combined_text(l.reduce, l.compute, "sum_", part), ";");
+  };
+  const std::string part = str("parts_[", place, "]"), first = str("tid_ / ", width);
+  if (whole < s_.tasks) {
+    out.add(str(type, " last_ = ", identity_text(l.reduce, l.compute), ";"));
+    out.open(str("if (", first, " < ", s_.tasks - whole, ")"));
+    out.add(str("const ", type_, " t_ = ", whole, " + ", first, ";"));
+    out.add(str("last_ = ", part, ";"));
+    out.close();
+  }
+  if (whole > 0) {
+    out.add(str("#pragma unroll ", std::min(whole / depth, 16)));
+    out.open(str("for (int n_ = 0; n_ < ", whole / depth, "; ++n_)"));
+    out.add(str("const ", type_, " t_ = n_ * ", depth, " + ", first, ";"));
+    out.add(next(part));
+    out.close();
+  }
+  if (whole < s_.tasks) out.add(next("last_"));
   if (inner) out.close();
   out.add("slots_[tid_] = sum_;");
   out.add("__syncthreads();");
@@ -253,7 +270,7 @@ void Writer::finish(Lines& out) {
     finish_one(out, body, static_cast<int>(i), number);
     number += is_inner_column(k_.lets[i]);
   }
-  printed_.block_bytes = std::max(printed_.block_bytes, kThreads * 8);
+  printed_.block_bytes = std::max(printed_.block_bytes, kFinishBytes);
   printed_.finish_blocks = finish_blocks() * Dim(std::max(1, number));
 }
 

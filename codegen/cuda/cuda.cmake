@@ -5,7 +5,7 @@ include(${cuda_room}/../embed.cmake)
 plait_embed(${CMAKE_CURRENT_BINARY_DIR}/cuda_types_text.cpp cuda_types_text
   codegen/cuda/prelude_text.h PARTS ${cuda_room}/prelude_types.h)
 set(cuda_parts)
-foreach(part device mma tile product reduce)
+foreach(part device mma tile product pair reduce)
   list(APPEND cuda_parts ${cuda_room}/prelude_${part}.h)
 endforeach()
 plait_embed(${CMAKE_CURRENT_BINARY_DIR}/cuda_device_text.cpp cuda_device_text

@@ -2,6 +2,7 @@
 // stores of several elements, dynamic shared memory, many calls in one launch.
 #pragma once
 
+#undef pl_exp_f
 #undef pl_f16_to_f
 #undef pl_f_to_f16
 #undef pl_f_to_bf16
@@ -55,6 +56,40 @@ __device__ __forceinline__ float pl_round_bf16(float x) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(x), "f"(0.0f));
   return pl_from_bits_f(bits);
 #endif
+}
+
+/// The larger and the smaller one; NaN of either is passed on. Of two zeros it may be either.
+__device__ __forceinline__ float pl_most_f(float a, float b) {
+#ifdef PL_EMULATED
+  return pl_max_f(a, b);
+#else
+  float x;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b));
+  return x;
+#endif
+}
+__device__ __forceinline__ float pl_least_f(float a, float b) {
+#ifdef PL_EMULATED
+  return pl_min_f(a, b);
+#else
+  float x;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b));
+  return x;
+#endif
+}
+
+/// The bits of pl_plain_exp_f. Beyond the limits all is 0 or infinite, and so are their powers.
+__device__ __forceinline__ float pl_exp_f(float given) {
+  const float x = pl_least_f(pl_most_f(given, -105.0f), 90.0f);
+  const float t = x * 0x1.715476p+0f + (0x1.8p23f + 254.0f), n = t - (0x1.8p23f + 254.0f);
+#ifdef PL_EMULATED
+  const float high = x - n * 0x1.62e4p-1f;
+#else
+  const float high = fmaf(n, -0x1.62e4p-1f, x);  // the product is exact
+#endif
+  const float y = pl_exp_near_f(high - n * 0x1.7f7d1cp-20f);
+  const uint32_t field = pl_bits_f(t), half = field >> 1;  // two steps, as 2^n may be out of range
+  return y * pl_from_bits_f(half << 23) * pl_from_bits_f((field - half) << 23);
 }
 
 // Index arithmetic in the index's own width.
@@ -113,6 +148,50 @@ __device__ __forceinline__ void pl_move(T* to, const T* from) {
   typedef typename pl_piece<piece>::type P;
 #pragma unroll
   for (int i = 0; i < bytes / piece; ++i) ((P*)to)[i] = ((const P*)from)[i];
+#endif
+}
+
+/// A half of a vector in a register, by one instruction.
+__device__ __forceinline__ float pl_lane_bf16(const uint16_t* from, int lane) {
+#ifdef PL_EMULATED
+  return pl_bf16_to_f(from[lane]);
+#else
+  const uint32_t both = ((const uint32_t*)from)[lane / 2];
+  return pl_from_bits_f(lane % 2 ? both & 0xffff0000u : both << 16);
+#endif
+}
+
+/// V neighbouring halves from registers, rounded two at a time.
+template <int V>
+__device__ __forceinline__ void pl_put_bf16(uint16_t* to, const float* from) {
+#ifdef PL_EMULATED
+  alignas(16) uint16_t halves[V];
+  for (int i = 0; i < V; ++i) halves[i] = pl_f_to_bf16(from[i]);
+  pl_move<V>(to, halves);
+#else
+  alignas(16) uint32_t both[V / 2];
+#pragma unroll
+  for (int i = 0; i < V / 2; ++i) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both[i]) : "f"(from[2 * i + 1]), "f"(from[2 * i]));
+  }
+  pl_move<V / 2>((uint32_t*)to, both);
+#endif
+}
+
+/// The same for what needs no rounding, a NaN's bits included.
+template <int V>
+__device__ __forceinline__ void pl_put_exact_bf16(uint16_t* to, const float* from) {
+#ifdef PL_EMULATED
+  alignas(16) uint16_t halves[V];
+  for (int i = 0; i < V; ++i) halves[i] = (uint16_t)(pl_bits_f(from[i]) >> 16);
+  pl_move<V>(to, halves);
+#else
+  alignas(16) uint32_t both[V / 2];
+#pragma unroll
+  for (int i = 0; i < V / 2; ++i) {
+    both[i] = __byte_perm(pl_bits_f(from[2 * i]), pl_bits_f(from[2 * i + 1]), 0x7632);
+  }
+  pl_move<V / 2>((uint32_t*)to, both);
 #endif
 }
 

@@ -86,7 +86,9 @@ struct pl_words {
   pl_word v[K];
 };
 
-/// Halves have instructions here: what the prelude of codegen/ makes of them steps aside.
+/// Halves have instructions here, and so have limits: what the prelude of codegen/ makes of them
+/// steps aside.
+#define pl_exp_f pl_plain_exp_f
 #define pl_f16_to_f pl_plain_f16_to_f
 #define pl_f_to_f16 pl_plain_f_to_f16
 #define pl_f_to_bf16 pl_plain_f_to_bf16

@@ -20,8 +20,15 @@ namespace plait::codegen::cuda {
 
 /// Threads of a block, of all kernels here but those that a warp suffices for.
 inline constexpr int kThreads = 256;
+/// Shared memory of a second stage, at most.
+inline constexpr int kFinishBytes = kThreads * 8;
 /// Bits of a call's error word, as in print_c.h.
 inline constexpr int kBadIndex = 1, kBadDivision = 2;
+
+/// Of an operand that the copy engine brings: the word of its address, bytes from there, elements
+/// next to each other, lines of them, bytes from one line to the next. The kernel's parameter
+/// begins with what the driver makes of them, 128 bytes for each.
+inline constexpr int kMapWords = 5;
 
 struct Printed {
   std::string name;                // made from its text
@@ -32,6 +39,7 @@ struct Printed {
   Dim finish_blocks = 0;  // 0: no second stage
   int threads = kThreads;
   int block_bytes = 0;  // of dynamic shared memory; 0: its warps need not meet
+  int maps = 0;         // so many times kMapWords of the last words say how an operand lies
   bool many = false;    // NAME_many is there, and NAME_finish_many where there is a second stage
 };
 

@@ -71,6 +71,7 @@ class ProductText {
       replace(before, element.name, "@_element");
       parameters_.insert(parameters_.end(), element.parameters.begin(), element.parameters.end());
     }
+    if (s_.core == Core::kPair) add_maps();
     text = before + text + kernels_text(static_cast<int>(parameters_.size()) + errors_ + 1);
     char digits[20];
     std::snprintf(digits, sizeof digits, "%016llx",
@@ -80,6 +81,7 @@ class ProductText {
     p.text = text;
     p.parameters = parameters_;
     p.threads = s_.threads();
+    p.maps = s_.core == Core::kPair ? 2 : 0;
     p.block_bytes = block_bytes(f_, s_);
     set_sizes(p);
     return p;
@@ -122,6 +124,10 @@ class ProductText {
     const Dim columns = extent_of(f_.columns), elements = batch * rows * columns;
     if (s_.core == Core::kSimple) {
       p.blocks = ceildiv(elements, 256 / s_.lanes);
+      return;
+    }
+    if (s_.core == Core::kPair) {
+      p.blocks = min(ceildiv(rows, 2 * s_.bm) * ceildiv(columns, s_.bn) * 2, Dim(kMultiprocessors));
       return;
     }
     p.blocks = batch * ceildiv(rows, s_.bm) * ceildiv(columns, s_.bn) * s_.splits;
@@ -294,9 +300,22 @@ class ProductText {
     return text + put_text() + "};\n";
   }
 
+  /// How the operands lie: see kMapWords.
+  void add_maps() {
+    for (const auto& [x, rows] : {std::pair{&f_.a, &f_.rows}, {&f_.b, &f_.columns}}) {
+      const Dim size = static_cast<std::int64_t>(size_of(f_.dtype));
+      const Axis &inner = x->along_k ? f_.k[0] : (*rows)[0],
+                 &outer = x->along_k ? (*rows)[0] : f_.k[0];
+      for (const Dim& d :
+           {Dim(x->word), x->origin * size, inner.extent, outer.extent, outer.*x->step * size}) {
+        parameters_.push_back(d);
+      }
+    }
+  }
+
   std::string core_text() const {
     if (s_.core == Core::kSimple) return "";
-    const bool wgmma = s_.core == Core::kWgmma;
+    const bool wgmma = s_.core == Core::kWgmma || s_.core == Core::kPair;
     const char* core = wgmma ? "wgmma" : s_.core == Core::kMma ? "mma" : "fma";
     std::string text = str("  template <class P, class TA, class TB>\n  using CORE = pl_", core,
                            "_core<P, TA, TB>;\n");
@@ -388,6 +407,11 @@ class ProductText {
     if (s_.core == Core::kSimple) {
       return both("@", str("pl_product_simple<@_p, ", s_.lanes, ">"), "256", "@_body");
     }
+    if (s_.core == Core::kPair) {
+      return str("#ifndef PL_EMULATED\nextern \"C\" __global__ void __cluster_dims__(2, 1, 1) ",
+                 "__launch_bounds__(384, 1) @(const __grid_constant__ pl_mapped<2, ", words,
+                 "> w) {\n  pl_pair<@_p>::run(w.maps, w.v);\n}\n#endif\n");
+    }
     std::string text = both("@", "pl_product<@_p>::run", str(s_.threads()),
                             walks_ ? "pl_product<@_p>::run_all" : "@_body");
     if (s_.splits > 1) text += both("@_finish", "pl_product_finish<@_p>", "256", "@_finish_body");
@@ -431,7 +455,8 @@ std::vector<std::string> product_variants(const loop::Contraction& contraction,
                                           const DimBindings& largest, const ProductOptions& options,
                                           const loop::Kernel* epilogue) {
   std::vector<std::string> texts;
-  for (const Shape& s : shapes_for(form_with(contraction, epilogue), largest, options.tf32)) {
+  for (const Shape& s :
+       shapes_for(form_with(contraction, epilogue), largest, options.tf32, options.pairs)) {
     texts.push_back(to_text(s));
   }
   return texts;
@@ -440,13 +465,13 @@ std::vector<std::string> product_variants(const loop::Contraction& contraction,
 double product_us(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                   const DimBindings& largest, const ProductOptions& options) {
   const Form form = form_with(contraction, epilogue);
-  return cost(form, shapes_for(form, largest, options.tf32).front(), largest);
+  return cost(form, shapes_for(form, largest, options.tf32, options.pairs).front(), largest);
 }
 
 Printed print_product(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                       bool fixed, const ProductOptions& options) {
   const Form form = form_with(contraction, epilogue);
-  const Shape shape = shape_for(form, options.variant, options.tf32);
+  const Shape shape = shape_for(form, options.variant, options.tf32, options.pairs);
   return ProductText(form, shape, epilogue, fixed).run();
 }
 

@@ -12,12 +12,14 @@ namespace plait::codegen::cuda {
 
 struct ProductOptions {
   bool tf32 = false;  // f32 operands may be rounded to tf32
-  std::string
-      variant{};  // one of product_variants(); "simple": no tiles, 256 threads; empty: first
+  /// One of product_variants(); "simple": no tiles, 256 threads; empty: first.
+  std::string variant{};
+  bool pairs = false;  // the device has pairs of blocks and a copy engine
 };
 
 /// Tile shapes that fit the problem, best guess first, as text: rows x columns x k of the tile,
-/// what multiplies (wg and mma: tensor cores, fma), stages, splits of k ("128x128x64.wg.s3.k2").
+/// what multiplies (pair, wg and mma: tensor cores, fma), stages, splits of k
+/// ("128x128x64.wg.s3.k2").
 std::vector<std::string> product_variants(const loop::Contraction& contraction,
                                           const DimBindings& largest, const ProductOptions& options,
                                           const loop::Kernel* epilogue = nullptr);

@@ -31,13 +31,15 @@ constexpr TileKind kTiles[] = {
     {Core::kMma, 128, 64, 4, 1},     {Core::kMma, 64, 128, 1, 4},    {Core::kMma, 64, 64, 2, 2},
     {Core::kMma, 128, 32, 4, 1},     {Core::kMma, 64, 32, 2, 2},     {Core::kMma, 32, 64, 2, 2},
     {Core::kMma, 32, 32, 2, 2},      {Core::kFma, 128, 128, 4, 2},   {Core::kFma, 64, 64, 4, 2},
+    {Core::kPair, 128, 128, 8, 1},
 };
 
 struct CoreName {
   Core core;
   const char* name;
 };
-constexpr CoreName kCoreNames[] = {{Core::kFma, "fma"}, {Core::kMma, "mma"}, {Core::kWgmma, "wg"}};
+constexpr CoreName kCoreNames[] = {
+    {Core::kFma, "fma"}, {Core::kMma, "mma"}, {Core::kWgmma, "wg"}, {Core::kPair, "pair"}};
 
 Core core_of(DType t, bool tf32) {
   return is_half(t) || (t == DType::f32 && tf32) ? Core::kMma : Core::kFma;
@@ -82,6 +84,22 @@ Decision fits_walk(const Form& f, const Shape& s) {
   if (s.threads() > 256 || held_blocks(f, s) > 1) {
     return Decision::forbid("a multiprocessor has other warps");
   }
+  return Decision::allow();
+}
+
+/// Plain matrices of halves, that the copy engine knows: lines on 16 bytes.
+Decision fits_pair(const Form& f, const Shape& s) {
+  if (!is_half(f.dtype) || f.swapped || f.wide || !f.batch.empty()) {
+    return Decision::forbid("it is no plain product of halves");
+  }
+  for (const auto& [x, axes] : {std::pair{&f.a, &f.rows}, {&f.b, &f.columns}}) {
+    if (x->guarded || x->vector != 8 || axes->size() != 1 || f.k.size() != 1) {
+      return Decision::forbid("an operand is no plain matrix");
+    }
+    if ((*axes)[0].extent.lo() < 128) return Decision::forbid("it is smaller than a tile");
+  }
+  if (f.k[0].extent.lo() < s.bk) return Decision::forbid("it is smaller than a tile");
+  if (s.splits > 1 || s.slices > 1 || s.walks) return Decision::forbid("its blocks walk anyway");
   return Decision::allow();
 }
 
@@ -181,9 +199,9 @@ std::string to_text(const Shape& s) {
 std::optional<Shape> shape_from_text(const std::string& text) {
   Shape s;
   if (std::sscanf(text.c_str(), "simple.l%d", &s.lanes) == 1) return s;
-  char name[4] = {};
+  char name[5] = {};
   int read = 0;
-  if (std::sscanf(text.c_str(), "%dx%dx%d.%3[a-z].s%d%n", &s.bm, &s.bn, &s.bk, name, &s.stages,
+  if (std::sscanf(text.c_str(), "%dx%dx%d.%4[a-z].s%d%n", &s.bm, &s.bn, &s.bk, name, &s.stages,
                   &read) < 5) {
     return std::nullopt;
   }
@@ -209,10 +227,12 @@ int block_bytes(const Form& f, const Shape& s) {
   const int pipe = s.stages * stage_bytes(f, s);
   const int tables = table_bytes(f.a, s.bm, s) + table_bytes(f.b, s.bn, s);
   const int sums = s.core == Core::kFma ? 0 : s.bm * (s.bn + 8 * s.warps_n) * 4;
+  if (s.core == Core::kPair) return pipe + sums + 16 * s.stages + 1024;
   return std::max(s.slices * (pipe + tables), sums) + (s.core == Core::kWgmma ? 1024 : 0);
 }
 
 int held_blocks(const Form& f, const Shape& s) {
+  if (s.core == Core::kPair) return 1;
   const int sums = s.bm * s.bn / (s.warps_m * s.warps_n * 32);
   const int held = 16 * turned_squares(f, s);
   const int registers = sums + held + (s.core == Core::kWgmma ? 46 : 96);
@@ -221,8 +241,11 @@ int held_blocks(const Form& f, const Shape& s) {
   return std::max(1, blocks);
 }
 
-Decision fits(const Form& f, const Shape& s, bool tf32) {
+Decision fits(const Form& f, const Shape& s, bool tf32, bool pairs) {
   if (s.core == Core::kSimple) return Decision::allow();
+  if (s.core == Core::kPair) {
+    return pairs ? fits_pair(f, s) : Decision::forbid("the device has no pairs of blocks");
+  }
   const Core core = core_of(f.dtype, tf32);
   const bool wgmma = s.core == Core::kWgmma && core == Core::kMma;
   if (s.core != core && !wgmma) return Decision::forbid("another core has its dtype");
@@ -245,9 +268,21 @@ Decision fits(const Form& f, const Shape& s, bool tf32) {
   return Decision::allow();
 }
 
+/// A block's tiles, one after the other: what becomes of one beside the next one's products.
+double pair_cost(const Form& f, const Shape& s, const DimBindings& largest) {
+  const double pairs = std::ceil(number(f.rows, largest) / (2 * s.bm)) *
+                       std::ceil(number(f.columns, largest) / s.bn);
+  const double tiles = std::ceil(pairs / (kMultiprocessors / 2));
+  const double steps = std::ceil(number(f.k, largest) / s.bk);
+  const double products = steps * s.bm * s.bn * s.bk / 3.1e6;
+  const double store = s.bm * s.bn * (kStore + f.element_us);
+  return kBegin + 1 + products + (tiles - 1) * std::max(products, store) + store;
+}
+
 /// Blocks run in waves; in a wave each block's steps take as long as a tile needs to come, or as
 /// all groups of the multiprocessor need for theirs.
 double cost(const Form& f, const Shape& s, const DimBindings& largest) {
+  if (s.core == Core::kPair) return pair_cost(f, s, largest);
   const double tiles = tile_count(f, s, largest) * s.splits;
   const double held = std::min<double>(held_blocks(f, s), std::ceil(tiles / kMultiprocessors));
   const double waves = std::ceil(tiles / (kMultiprocessors * held));
@@ -278,6 +313,7 @@ double cost(const Form& f, const Shape& s, const DimBindings& largest) {
 /// Stages worth trying: for one block on a multiprocessor, and for two; no more than `steps` use.
 std::vector<int> stage_counts(const Form& f, const Shape& s, std::int64_t steps) {
   if (s.core == Core::kFma) return {2};
+  if (s.core == Core::kPair) return {4};
   if (row_bytes(f) < 128) return {s.bm + s.bn <= 128 ? 4 : 2};
   const int least = turned_squares(f, s) > 0 ? 4 : s.core == Core::kWgmma && s.slices == 1 ? 3 : 2;
   const int used = static_cast<int>(std::clamp<std::int64_t>(steps, 1, 8));
@@ -308,7 +344,7 @@ void each_shape(const Form& f, std::int64_t steps, int bk, F see) {
   }
 }
 
-std::vector<Shape> shapes_for(const Form& f, const DimBindings& largest, bool tf32) {
+std::vector<Shape> shapes_for(const Form& f, const DimBindings& largest, bool tf32, bool pairs) {
   std::vector<std::pair<double, Shape>> found;
   const int bk = row_bytes(f) / static_cast<int>(size_of(f.dtype));
   const auto steps = (evaluate(extent_of(f.k), largest) + bk - 1) / bk;
@@ -318,7 +354,7 @@ std::vector<Shape> shapes_for(const Form& f, const DimBindings& largest, bool tf
     std::pair<double, Shape> best{0, {}};  // of those that differ by their stages alone
     for (const int count : stages) {
       s.stages = count;
-      if (!fits(f, s, tf32)) continue;
+      if (!fits(f, s, tf32, pairs)) continue;
       const double guess = cost(f, s, largest);
       if (best.second.core == Core::kSimple || guess < best.first) best = {guess, s};
     }
@@ -335,12 +371,12 @@ std::vector<Shape> shapes_for(const Form& f, const DimBindings& largest, bool tf
   return shapes;
 }
 
-Shape shape_for(const Form& f, const std::string& variant, bool tf32) {
+Shape shape_for(const Form& f, const std::string& variant, bool tf32, bool pairs) {
   if (variant == "simple") return simple_shape(f, ends_of(f));
-  if (variant.empty()) return shapes_for(f, ends_of(f), tf32).front();
+  if (variant.empty()) return shapes_for(f, ends_of(f), tf32, pairs).front();
   const std::optional<Shape> shape = shape_from_text(variant);
   check(shape.has_value(), "no variant of a product: ", variant);
-  const Decision fit = fits(f, *shape, tf32);
+  const Decision fit = fits(f, *shape, tf32, pairs);
   check(fit.yes, "variant ", variant, " does not fit: ", fit.why);
   return *shape;
 }

@@ -1,6 +1,6 @@
 // How a contraction's kernel is cut: its tile, its core, stages, slices and splits. As text in a
 // program's decisions ("128x128x64.mma.s3.k4", "64x32x64.wg.s4.g4", "128x256x64.wg.s4.w",
-// "simple").
+// "128x128x64.pair.s4", "simple").
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace plait::codegen::cuda {
 
-enum class Core { kSimple, kFma, kMma, kWgmma };
+enum class Core { kSimple, kFma, kMma, kWgmma, kPair };
 
 struct Shape {
   Core core = Core::kSimple;
@@ -23,7 +23,9 @@ struct Shape {
   bool walks = false;  // a block has several tiles, and the next one comes while it stores
   /// Threads that share the work of bringing a tile.
   int loading() const { return warps_m * warps_n * 32; }
-  int threads() const { return core == Core::kSimple ? 256 : loading() * slices; }
+  int threads() const {
+    return core == Core::kSimple ? 256 : core == Core::kPair ? 384 : loading() * slices;
+  }
 };
 
 std::string to_text(const Shape& shape);
@@ -33,7 +35,7 @@ std::optional<Shape> shape_from_text(const std::string& text);
 inline constexpr int kMultiprocessors = 132;
 
 /// Why a shape cannot have this contraction, or yes.
-Decision fits(const Form& form, const Shape& shape, bool tf32);
+Decision fits(const Form& form, const Shape& shape, bool tf32, bool pairs);
 /// Dynamic shared memory of a block.
 int block_bytes(const Form& form, const Shape& shape);
 
@@ -44,10 +46,10 @@ int held_blocks(const Form& form, const Shape& shape);
 double cost(const Form& form, const Shape& shape, const DimBindings& largest);
 
 /// Those that fit, best guess first.
-std::vector<Shape> shapes_for(const Form& form, const DimBindings& largest, bool tf32);
+std::vector<Shape> shapes_for(const Form& form, const DimBindings& largest, bool tf32, bool pairs);
 
 /// The shape of a variant's text; "simple": no tiles; empty: the best guess. Bug when it is none,
 /// or does not fit.
-Shape shape_for(const Form& form, const std::string& variant, bool tf32);
+Shape shape_for(const Form& form, const std::string& variant, bool tf32, bool pairs);
 
 }  // namespace plait::codegen::cuda

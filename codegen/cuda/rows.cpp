@@ -115,8 +115,9 @@ void Writer::places(Lines& out) {
     }
     most = std::max(most, count);
   }
-  const int slots = along == 1 ? 0 : s_.turned ? kThreads : along > 32 ? kThreads / 32 : 0;
+  const int slots = along == 1 ? 0 : s_.turned ? kThreads : along > 32 ? 2 * kThreads / 32 : 0;
   shared_ = most * slots * 8;
+  if (most > 0 && !s_.turned && slots > 0) out.add("int turn_ = 0;");
 }
 
 /// Rows of scratch for what is kept outside of registers.
@@ -177,8 +178,7 @@ void Writer::across(Lines& out, const Body& body, int stage) {
   if (sums.empty() || s_.along == 1) return;
   const auto type = [&](int i) { return register_type(k_.lets[at(i)].compute); };
   const auto combined = [&](int i, const std::string& b) {
-    const Let& l = k_.lets[at(i)];
-    return str("a", i, " = ", combined_text(l.reduce, l.compute, str("a", i), b), ";");
+    return str("a", i, " = ", step_text(k_.lets[at(i)], str("a", i), b), ";");
   };
   if (!s_.turned) {
     out.add("#pragma unroll");
@@ -187,17 +187,18 @@ void Writer::across(Lines& out, const Body& body, int stage) {
     out.close();
     if (s_.along <= 32) return;
   }
-  // Through shared memory: a slot for each warp, or for each thread.
+  // Through shared memory: a slot for each warp, or for each thread. Slots of warps are there
+  // twice: who writes one set anew has met those who read it at the other.
   const int slots = s_.turned ? kThreads : kThreads / 32;
   const int count = s_.turned ? s_.along : s_.along / 32;
   printed_.block_bytes = std::max(printed_.block_bytes, shared_);
   for (std::size_t r = 0; r < sums.size(); ++r) {
     out.add(str(type(sums[r]), "* const s", sums[r], " = (", type(sums[r]), "*)(pl_dynamic + ",
-                r * at(slots) * 8, ");"));
+                s_.turned ? "" : "turn_ + ", r * at(slots) * 8, ");"));
     out.add(s_.turned ? str("s", sums[r], "[tid_] = a", sums[r], ";")
                       : str("if (tid_ % 32 == 0) s", sums[r], "[tid_ / 32] = a", sums[r], ";"));
   }
-  out.add("__syncthreads();");
+  out.add(row_barrier(s_));
   const std::string first = s_.turned ? "ty_" : str("ty_ * ", count);
   for (int i : sums) out.add(str("a", i, " = s", i, "[", first, "];"));
   out.add("#pragma unroll");
@@ -207,7 +208,7 @@ void Writer::across(Lines& out, const Body& body, int stage) {
         combined(i, str("s", i, "[", first, " + d_", s_.turned ? str(" * ", s_.rows) : "", "]")));
   }
   out.close();
-  out.add("__syncthreads();");
+  out.add(s_.turned ? row_barrier(s_) : str("turn_ ^= ", shared_ / 2, ";"));
 }
 
 /// One row of each group of threads: its indices and stages. row_ and live_ are in scope.
@@ -222,9 +223,9 @@ void Writer::row(Lines& out, Body& body, bool always) {
     body.row_columns(out, stage, always ? "" : "live_");
     body.declare_sums(out, stage);
     const bool sends = body.sends(stage);
-    if (sends) out.add(str("pl_copy_wait<", body.sending_stages() - 1, ">();"));
+    if (sends) out.add(str("pl_copy_wait<", body.sending_stages() * ring_.rows - 1, ">();"));
     body.inner(out, stage, walk, always ? "" : "live_");
-    if (sends) send(out, body, stage, str("base_ + ", s_.rows));
+    if (sends) send(out, body, stage, str("base_ + ", s_.rows * ring_.rows));
     across(out, body, stage);
   }
 }

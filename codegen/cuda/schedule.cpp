@@ -374,7 +374,11 @@ Dim inner_count(const Kernel& k) {
 }
 
 std::string row_barrier(const Schedule& s) {
-  return s.along <= 32 && !s.turned ? "__syncwarp();" : "__syncthreads();";
+  if (s.along <= 32 && !s.turned) return "__syncwarp();";
+  // Rows may have barriers of their own where few blocks share a multiprocessor: a barrier whose
+  // number is a variable takes all 16 of its block.
+  const bool own = !s.turned && s.along < s.threads && s.per_processor > 0 && s.per_processor <= 2;
+  return own ? str("pl_meet<", s.along, ">(1 + ty_);") : "__syncthreads();";
 }
 
 Level store_level(const Kernel& k, const loop::KernelStore& s) {

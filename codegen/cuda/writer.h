@@ -45,6 +45,8 @@ class Writer {
   void cut_columns(Lines& out, Body& body);
   void whole_rows(Lines& out, Body& body);
   void send(Lines& out, Body& body, int stage, const std::string& base);
+  void fill_ring(Lines& out, Body& body);
+  void turn_ring(Lines& out);
   void declare_columns(Lines& out);
   void gather(Lines& out, Body& body);
   void gather_together(Lines& out, const std::vector<int>& sums);
@@ -70,6 +72,10 @@ class Writer {
   int shared_ = 0;            // bytes that reductions use, before what is kept
   std::vector<int> area_of_;  // per let: scratch area of a column's partial results, or -1
   int kept_area_ = -1;
+  /// Shared memory that takes what rows to come load: so many rows of a block, each so many bytes.
+  struct Ring {
+    int rows = 0, first = 0, bytes = 0;
+  } ring_;
 };
 
 }  // namespace plait::codegen::cuda

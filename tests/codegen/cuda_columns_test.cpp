@@ -10,14 +10,15 @@ namespace {
 const Expr x = Expr::load(0), y = Expr::load(1), z = Expr::load(2);
 
 /// A layer norm's gradient between two steps of time: the second stage makes again what the first
-/// made, from four loads, and has one of its own.
-Kernel gradient(DType dtype, const Dim& rows, const Dim& inner) {
+/// made, from four loads, and has one of its own. `beyond` stands for the row behind the last one;
+/// `sums` more go down the columns.
+Kernel gradient(DType dtype, const Dim& rows, const Dim& inner, double beyond = 0.5, int sums = 0) {
   Making m({2, rows}, {inner});
   const auto a = m.load(dtype, m.place()), w = m.load(DType::f32, m.at());
   const auto c = m.load(DType::f32, m.place()), late = m.load(dtype, m.place());
   auto after = m.load(DType::f32, m.place() + inner);
   after.guards = {{m.row(1) + 1, Dim(0), rows}};
-  after.otherwise = 0.5;
+  after.otherwise = beyond;
   const auto made = [&](int stage) {
     const int sum = m.let(DType::f32, x * y + z, {a, w, after}, stage);
     return std::pair(sum, m.let(DType::f32, x * y, {Making::value(sum), c}, stage));
@@ -26,6 +27,10 @@ Kernel gradient(DType dtype, const Dim& rows, const Dim& inner) {
   const int whole = m.reduce(Reduce::kSum, product, false);
   m.store(m.reduce(Reduce::kSum, sum, true), m.at());
   m.store(m.reduce(Reduce::kMax, product, true), m.at());
+  for (int i = 0; i < sums; ++i) {
+    const int more = m.let(DType::f32, x * Expr(i + 2), {Making::value(product)});
+    m.store(m.reduce(Reduce::kSum, more, true), m.at());
+  }
   const auto again = made(1);
   m.store(m.let(dtype, (x - y) * z, {Making::value(again.second), Making::value(whole), late}, 1),
           m.place());
@@ -38,12 +43,40 @@ TEST(CudaColumns, LaterRowsAreOnTheirWay) {
       SCOPED_TRACE(str(name_of(dtype), ' ', rows));
       const Printed printed = print_kernel(gradient(dtype, rows, 64), true);
       EXPECT_NE(printed.text.find("pl_copy<"), std::string::npos);
-      EXPECT_LE(printed.block_bytes, 48 * 1024);
+      EXPECT_LE(printed.block_bytes, 216 * 1024 / 2);
       compare(gradient(dtype, rows, 64));
     }
   }
   compare(gradient(DType::bf16, 131, 1024));
   compare(gradient(DType::f64, 700, 192));
+}
+
+TEST(CudaColumns, SeveralRowsAreOnTheirWay) {
+  const Kernel k = gradient(DType::bf16, 1100, 256);
+  const Printed printed = print_kernel(k, true);
+  EXPECT_NE(printed.text.find("ahead_ = ahead_ =="), std::string::npos);
+  EXPECT_EQ(printed.text.find("pl_copy_wait<1>"), std::string::npos);  // of two stages' copies
+  EXPECT_GT(printed.block_bytes, kFinishBytes);
+  compare(k);
+}
+
+TEST(CudaColumns, CopiesLeaveZerosBeyondTheEdge) {
+  const auto chooses = [](double beyond) {
+    return print_kernel(gradient(DType::f32, 2048, 64, beyond), true).text.find(" ? q0_") !=
+           std::string::npos;
+  };
+  EXPECT_FALSE(chooses(0));
+  EXPECT_TRUE(chooses(-0.0));
+  compare(gradient(DType::f32, 2048, 64, 0));
+}
+
+TEST(CudaColumns, RowsOfABlockMeetByThemselves) {
+  const Kernel k = gradient(DType::bf16, 260, 512, 0, 10);
+  const Schedule s = schedule_of(with_kept(k));
+  ASSERT_LT(s.along, s.threads);
+  EXPECT_EQ(row_barrier(s), str("pl_meet<", s.along, ">(1 + ty_);"));
+  EXPECT_NE(print_kernel(k, true).text.find(row_barrier(s)), std::string::npos);
+  compare(k);
 }
 
 TEST(CudaColumns, LaterRowsMayNotBeThere) {

@@ -55,6 +55,26 @@ Kernel points(DType dtype, const Dim& rows, const Dim& inner) {
   return m.done();
 }
 
+TEST(CudaPrint, HalvesAreReadAndStoredInPairs) {
+  Making m({}, {1000});
+  const auto a = m.load(DType::bf16, m.at()), b = m.load(DType::bf16, m.at());
+  const int sum = m.let(DType::bf16, x + y, {a, b});
+  m.store(sum, m.at());                                                 // read again
+  m.store(m.let(DType::bf16, x * y, {Making::value(sum), a}), m.at());  // stored alone
+  m.store(m.let(DType::bf16, max(x, y), {a, b}), m.at());               // one of the two
+  const Kernel k = m.done();
+  const std::string text = print_kernel(k, true).text;
+  const auto count = [&](const std::string& what) {
+    int n = 0;
+    for (std::size_t i = text.find(what); i != std::string::npos; i = text.find(what, i + 1)) ++n;
+    return n;
+  };
+  EXPECT_EQ(count("pl_put_bf16<8>"), 1);
+  EXPECT_EQ(count("pl_put_exact_bf16<8>"), 2);
+  EXPECT_GT(count("pl_lane_bf16("), 0);
+  compare(k);
+}
+
 TEST(CudaPrint, PointsOfRows) {
   for (int inner : {1, 3, 12, 64, 129}) {
     SCOPED_TRACE(inner);

@@ -137,8 +137,8 @@ inline void launch(plait::cuda::Device& device, const plait::cuda::Module& modul
   for (const Dim& d : p.parameters) {
     words.push_back(static_cast<plait::cuda::Word>(evaluate(d, sizes)));
   }
-  device.launch(
-      {module.function(p.name), evaluate(p.blocks, sizes), p.threads, p.block_bytes, words});
+  device.launch({module.function(p.name), evaluate(p.blocks, sizes), p.threads, p.block_bytes,
+                 words, p.maps});
   if (!p.finish_blocks.is(0)) {
     device.launch({module.function(p.name + "_finish"), evaluate(p.finish_blocks, sizes), kThreads,
                    0, words});

@@ -71,16 +71,19 @@ TEST(CudaProductElement, StatesAreUpdatedInPlace) {
   for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<int>(i * 7 % kM);
   const OnDevice a(*device, expected.a, "a"), b(*device, expected.b, "b");
   const OnDevice s(*device, bytes_of(steps), "steps"), g(*device, bytes_of(indices), "indices");
-  for (const char* variant : {"128x256x64.wg.s4", "64x128x64.wg.s4.g2", "128x128x64.wg.s3.k2",
-                              "64x64x64.mma.s4", "128x32x64.mma.s4"}) {
-    const Printed bare = print_product(contraction, nullptr, true, {false, variant});
+  std::vector<std::string> variants{"128x256x64.wg.s4", "64x128x64.wg.s4.g2", "128x128x64.wg.s3.k2",
+                                    "64x64x64.mma.s4", "128x32x64.mma.s4"};
+  const bool pairs = device->has_pairs();
+  if (pairs) variants.push_back("128x128x64.pair.s4");
+  for (const std::string& variant : variants) {
+    const Printed bare = print_product(contraction, nullptr, true, {false, variant, pairs});
     const OnDevice c(*device, std::vector<std::byte>(kM * kN * 2), "c");
     launch(*device, *device->compile({unit_header() + bare.text}).modules[0], bare,
            {a.word(), b.word(), c.word()}, {});
     const std::vector<std::byte> product = c.read();
     for (const Step step : {Step::kCall, Step::kRow, Step::kLoaded}) {
       const loop::Kernel epilogue = update(step);
-      const Printed whole = print_product(contraction, &epilogue, true, {false, variant});
+      const Printed whole = print_product(contraction, &epilogue, true, {false, variant, pairs});
       const OnDevice on_v(*device, bytes_of(v), "v"), on_p(*device, bytes_of(p), "p");
       launch(*device, *device->compile({unit_header() + whole.text}).modules[0], whole,
              {a.word(), b.word(), on_v.word(), on_v.word(), on_p.word(), on_p.word(), s.word(),
@@ -120,6 +123,33 @@ TEST(CudaProductElement, BlocksWalkOverTiles) {
       p.blocks = blocks;
       expect_right(*device, *built.modules[0], p, expected, {{"rows", 300}});
       if (HasFatalFailure()) return;
+    }
+  }
+}
+
+/// More tiles than a pair of blocks has at once, odd sizes, every way that operands lie.
+TEST(CudaProductElement, PairsWalkOverTiles) {
+  const auto device = test::device_under_test();
+  if (!device->has_pairs()) GTEST_SKIP() << "the emulated device has no pairs of blocks";
+  const std::string variant = "128x128x64.pair.s4";
+  for (const std::int64_t k : {72, 328}) {
+    for (const int turned : {0, 1, 2, 3}) {
+      Problem problem = cpu::matmul({.m = 648,
+                                     .n = 392,
+                                     .k = k,
+                                     .a_turned = (turned & 1) != 0,
+                                     .b_turned = (turned & 2) != 0});
+      problem.dtype = turned % 2 == 0 ? DType::bf16 : DType::f16;
+      const Expected expected(problem, false, 3);
+      Printed p = print_product(contraction_of(problem), nullptr, true, {false, variant, true});
+      EXPECT_EQ(evaluate(p.blocks, {}), 24);
+      const plait::cuda::Built built = device->compile({unit_header() + p.text});
+      for (const int blocks : {2, 4, 10, 24}) {
+        p.blocks = blocks;
+        SCOPED_TRACE(str(k, " ", turned, " ", blocks));
+        expect_right(*device, *built.modules[0], p, expected, {});
+        if (HasFatalFailure()) return;
+      }
     }
   }
 }

@@ -80,7 +80,7 @@ std::vector<std::string> some_of(const std::vector<std::string>& all, std::size_
   }
   for (std::size_t i = 0; i < std::min(first, tiles.size()); ++i) some.push_back(tiles[i]);
   if (!tiles.empty()) some.push_back(tiles[turn * 5 % tiles.size()]);
-  for (const char* part : {".k2", ".k4", ".g2", ".g4", "simple"}) {
+  for (const char* part : {".k2", ".k4", ".g2", ".g4", ".pair", "simple"}) {
     const auto has = [&](const std::string& v) { return v.find(part) != std::string::npos; };
     const auto found = std::find_if(all.begin(), all.end(), has);
     if (found != all.end()) some.push_back(*found);
@@ -107,9 +107,11 @@ void expect_all_right(const std::vector<Case>& cases, DType dtype, bool tf32, st
     expected.emplace_back(c.problem, tf32, static_cast<unsigned>(expected.size()) + 1);
     const loop::Contraction contraction = contraction_of(c.problem);
     for (const std::string& v :
-         some_of(product_variants(contraction, {}, {tf32}), first, expected.size())) {
+         some_of(product_variants(contraction, {}, {tf32, "", test::tested_on_gpu()}), first,
+                 expected.size())) {
       const bool fixed = tried.size() % 3 != 0;
-      tried.push_back({str(c.name, ", ", v), print_product(contraction, nullptr, fixed, {tf32, v}),
+      tried.push_back({str(c.name, ", ", v),
+                       print_product(contraction, nullptr, fixed, {tf32, v, test::tested_on_gpu()}),
                        expected.size() - 1});
     }
   }
@@ -200,8 +202,10 @@ void expect_epilogue_right(const Problem& problem, bool tf32, bool first) {
   std::string text = unit_header();
   std::vector<Printed> printed;
   for (const std::string& v :
-       some_of(product_variants(contraction, {}, {tf32}), 1, static_cast<std::size_t>(m))) {
-    printed.push_back(print_product(contraction, &epilogue, true, {tf32, v}));
+       some_of(product_variants(contraction, {}, {tf32, "", test::tested_on_gpu()}), 1,
+               static_cast<std::size_t>(m))) {
+    printed.push_back(
+        print_product(contraction, &epilogue, true, {tf32, v, test::tested_on_gpu()}));
     text += printed.back().text;
   }
   const plait::cuda::Built built = device->compile({text});

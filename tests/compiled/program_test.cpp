@@ -3,6 +3,8 @@
 // bit.
 #include <malloc.h>
 
+#include <map>
+
 #include "models/registry.h"
 #include "ops/initializers.h"
 #include "run/executor.h"
@@ -79,6 +81,19 @@ TEST_P(Programs, KernelByKernelIsTheSame) {
   }
   EXPECT_EQ(ran, 2 * apart.program().steps.size());
   EXPECT_EQ(differing_bits(states_of(whole), states_of(apart)), "");
+}
+
+TEST_P(Programs, FilledStatesAreThePatternOverAndOver) {
+  Executor executor = executor_of(graph);
+  for (const plan::StateBinding& s : executor.program().states) {
+    executor.fill_state(s.state.name, Array::of(s.state.type.dtype, {3}, {1, 2, 3}));
+    const Array got = executor.state(s.state.name);  // in the order of its memory or another
+    std::map<std::int64_t, std::int64_t> count;
+    for (std::int64_t i = 0; i < got.count(); ++i) ++count[static_cast<std::int64_t>(got.real(i))];
+    for (std::int64_t v : {1, 2, 3}) {
+      EXPECT_EQ(count[v], (got.count() + 3 - v) / 3) << s.state.name << " has so many " << v;
+    }
+  }
 }
 
 std::vector<const char*> trained_models() {

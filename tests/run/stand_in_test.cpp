@@ -1,4 +1,4 @@
-// Values that stand in for initial ones: as many, of the same spread, the same for the same seed.
+// Values that stand in for initial ones: of the same spread, the same for the same seed.
 #include "run/stand_in.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(StandIn, HasTheSpreadOfTheInitialValue) {
     const Array& got = values.at(s.name);
     const Array initial = initial_value(s, 3);
     EXPECT_EQ(got.dtype(), initial.dtype());
-    EXPECT_EQ(got.sizes(), initial.sizes());
+    EXPECT_LT(got.count(), initial.count());
     const Spread mine = spread_of(got), real = spread_of(initial);
     EXPECT_NEAR(mine.mean, real.mean, 0.03 * real.deviation) << s.name;
     EXPECT_NEAR(mine.deviation, real.deviation, 0.03 * real.deviation) << s.name;

@@ -64,6 +64,7 @@ void take_code(const SharedLibrary& lib, DriverApi& api) {
   api.function_parameter =
       reinterpret_cast<decltype(api.function_parameter)>(lib.symbol("cuFuncGetParamInfo"));
   take(lib, "cuLaunchKernel", api.launch);
+  take(lib, "cuTensorMapEncodeTiled", api.tensor_map);
   take(lib, "cuGraphInstantiateWithFlags", api.graph_instantiate);
   take(lib, "cuGraphUpload", api.graph_upload);
   take(lib, "cuGraphLaunch", api.graph_launch);

@@ -52,6 +52,7 @@ struct DriverApi {
   decltype(&::cuFuncSetAttribute) function_set_attribute = nullptr;
   decltype(&::cuFuncGetParamInfo) function_parameter = nullptr;  // may be null: since 12.4
   decltype(&::cuLaunchKernel) launch = nullptr;
+  decltype(&::cuTensorMapEncodeTiled) tensor_map = nullptr;
 
   decltype(&::cuGraphInstantiateWithFlags) graph_instantiate = nullptr;
   decltype(&::cuGraphUpload) graph_upload = nullptr;

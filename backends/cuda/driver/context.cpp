@@ -11,16 +11,12 @@ namespace {
 
 constexpr int kUnaskedBlockBytes = 48 << 10;  // shared memory that every kernel may use
 
-/// The bytes of a kernel's parameters; -1 when the driver is too old to say.
+/// The bytes of a kernel's one parameter; -1 when the driver is too old to say.
 int parameter_bytes(const DriverApi& api, CUfunction function) {
   if (api.function_parameter == nullptr) return -1;
-  int end = 0;
-  for (std::size_t i = 0;; ++i) {
-    std::size_t offset = 0;
-    std::size_t bytes = 0;
-    if (api.function_parameter(function, i, &offset, &bytes) != CUDA_SUCCESS) return end;
-    end = std::max(end, static_cast<int>(offset + bytes));
-  }
+  std::size_t offset = 0, bytes = 0;
+  if (api.function_parameter(function, 0, &offset, &bytes) != CUDA_SUCCESS) return 0;
+  return static_cast<int>(bytes);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "backends/cuda/driver/context.h"
 #include "backends/cuda/driver/feed_stream.h"
 #include "backends/cuda/driver/staging.h"
+#include "backends/cuda/driver/tensor_maps.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -129,6 +130,7 @@ class DriverDevice : public Device {
   Built compile(const std::vector<std::string>& texts) override;
   void launch(const Launch& launch) override;
 
+  bool has_pairs() const override { return true; }
   bool can_record() const override { return true; }
   void begin_recording() override;
   std::unique_ptr<Recording> end_recording() override;
@@ -246,7 +248,9 @@ void DriverDevice::launch(const Launch& launch) {
         " is launched with ", launch.blocks, " blocks");
   check(launch.threads > 0 && launch.threads <= kMostThreads, function.name, " is launched with ",
         launch.threads, " threads");
-  const auto bytes = static_cast<int>(launch.words.size() * sizeof(Word));
+  const std::vector<Word> mapped = launch.maps > 0 ? with_maps(api_, launch) : std::vector<Word>();
+  const std::vector<Word>& words = launch.maps > 0 ? mapped : launch.words;
+  const auto bytes = static_cast<int>(words.size() * sizeof(Word));
   check(function.parameter_bytes < 0 || function.parameter_bytes == bytes, function.name, " takes ",
         function.parameter_bytes, " bytes of parameters, is given ", bytes);
   context_->enter();
@@ -260,11 +264,11 @@ void DriverDevice::launch(const Launch& launch) {
         "give a kernel shared memory");
     function.allowed_bytes = launch.block_bytes;
   }
-  void* parameters[] = {const_cast<Word*>(launch.words.data())};  // the driver only reads them
+  void* parameters[] = {const_cast<Word*>(words.data())};  // the driver only reads them
   const CUresult code = api_.launch(function.handle, static_cast<unsigned>(launch.blocks), 1, 1,
                                     static_cast<unsigned>(launch.threads), 1, 1,
                                     static_cast<unsigned>(launch.block_bytes), current(),
-                                    launch.words.empty() ? nullptr : parameters, nullptr);
+                                    words.empty() ? nullptr : parameters, nullptr);
   if (code != CUDA_SUCCESS) {
     context_->must(code, str("launch ", function.name, " (", launch.blocks, " blocks of ",
                              launch.threads, " threads, ", launch.block_bytes, " bytes)")

@@ -20,6 +20,12 @@ struct LibraryProblem {
   LibraryEpilogue epilogue;
 };
 
+/// A convolution to be made by cuDNN, of an engine that the problem's variant names.
+struct DnnWish {
+  Convolution convolution;
+  LibraryProblem problem;
+};
+
 std::unique_ptr<LibraryCall> make_lt_call(const MatrixProduct& product,
                                           const LibraryProblem& problem, std::string& why);
 std::unique_ptr<LibraryCall> make_dnn_call(const Convolution& convolution,

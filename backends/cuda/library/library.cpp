@@ -7,6 +7,7 @@
 
 #include "backends/cuda/driver/api.h"
 #include "backends/cuda/library/calls.h"
+#include "backends/cuda/library/dnn_plans.h"
 #include "backends/cuda/library/loaded.h"
 
 namespace plait::cuda {
@@ -67,7 +68,7 @@ LibraryVersions kept_library_versions() {
 void start_libraries(bool cublaslt, bool cudnn) {
   std::string ignored;  // whoever makes a call hears it
   if (cublaslt) lt_handle(ignored);
-  if (cudnn) dnn_handle(ignored);
+  if (cudnn) lease_dnn_handle(ignored);  // for whoever comes first
 }
 
 std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& c, DType result,
@@ -99,6 +100,24 @@ std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& c, 
   }
   why = str("cuBLASLt: ", lt_why, "; cuDNN: ", dnn_why);
   return nullptr;
+}
+
+std::shared_ptr<const void> prepare_library_calls(const std::vector<LibraryWish>& wishes,
+                                                  const LibraryOptions& options,
+                                                  const std::function<void()>& enter) {
+  std::vector<DnnWish> convolutions;
+  for (const LibraryWish& w : wishes) {
+    DnnWish dnn{{}, {w.contraction.dtype, w.result, options, w.epilogue}};
+    dnn.problem.options.variant = algorithm_of(w.id);
+    if (library_of(w.id) == "cudnn" && find_convolution(w.contraction, dnn.convolution)) {
+      convolutions.push_back(std::move(dnn));
+    }
+  }
+  std::string ignored;  // whoever makes a call hears it
+  const DnnApi* api = convolutions.empty() ? nullptr : dnn_api(ignored);
+  if (api == nullptr) return nullptr;
+  using Plans = std::vector<std::shared_ptr<const NamedPlan>>;
+  return std::make_shared<const Plans>(named_plans(*api, convolutions, enter));
 }
 
 std::string words_text(std::vector<std::uint64_t> words) {

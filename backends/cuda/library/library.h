@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/error.h"
@@ -81,5 +83,20 @@ void start_libraries(bool cublaslt, bool cudnn);
 std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& contraction,
                                                DType result, const LibraryOptions& options,
                                                const LibraryEpilogue& epilogue, std::string& why);
+
+/// A call that will be made with an id.
+struct LibraryWish {
+  loop::BoundContraction contraction;
+  DType result;
+  LibraryEpilogue epilogue;
+  std::string id;
+};
+
+/// Makes beforehand what takes long about such calls, on several threads, each of which calls
+/// `enter` first to make the context current. It is there for as long as the result lives. What
+/// cannot be made is left to make_library_call, which tells why.
+std::shared_ptr<const void> prepare_library_calls(const std::vector<LibraryWish>& wishes,
+                                                  const LibraryOptions& options,
+                                                  const std::function<void()>& enter);
 
 }  // namespace plait::cuda

@@ -1,6 +1,9 @@
 // Opening the libraries, filling the tables, making the handles.
 #include "backends/cuda/library/loaded.h"
 
+#include <mutex>
+#include <vector>
+
 #include "backends/cuda/driver/shared_library.h"
 #include "backends/cuda/library/library.h"
 #include "base/error.h"
@@ -95,6 +98,22 @@ const Loaded<DnnApi>& dnn() {
   return loaded;
 }
 
+/// cuDNN's handles that nobody holds. Threads take and bring them, behind the lock.
+struct FreeHandles {
+  std::mutex mutex;
+  std::vector<cudnnHandle_t> handles;
+};
+
+FreeHandles& free_handles() {
+  static auto* const free = new FreeHandles;  // outlives whoever brings one back
+  return *free;
+}
+
+void bring_back(cudnnHandle_t handle) {
+  const std::lock_guard lock(free_handles().mutex);
+  free_handles().handles.push_back(handle);
+}
+
 template <class Api>
 const Api* usable(const Loaded<Api>& loaded, std::string& why) {
   if (loaded.why.empty()) return &loaded.api;
@@ -120,6 +139,9 @@ LibraryVersion dnn_version() {
 
 cublasLtHandle_t lt_handle(std::string& why) {
   static cublasLtHandle_t handle = nullptr;
+  static std::mutex
+      making;  // a thread that opens libraries may come beside the one that makes calls
+  const std::lock_guard lock(making);
   const LtApi* api = lt_api(why);
   if (handle != nullptr || api == nullptr) return handle;
   const cublasStatus_t status = api->create(&handle);
@@ -128,14 +150,29 @@ cublasLtHandle_t lt_handle(std::string& why) {
   return handle = nullptr;
 }
 
-cudnnHandle_t dnn_handle(std::string& why) {
-  static cudnnHandle_t handle = nullptr;
+DnnHandle lease_dnn_handle(std::string& why) {
   const DnnApi* api = dnn_api(why);
-  if (handle != nullptr || api == nullptr) return handle;
+  if (api == nullptr) return nullptr;
+  FreeHandles& free = free_handles();
+  cudnnHandle_t handle = nullptr;
+  {
+    const std::lock_guard lock(free.mutex);
+    if (!free.handles.empty()) {
+      handle = free.handles.back();
+      free.handles.pop_back();
+    }
+  }
+  if (handle != nullptr) return {handle, bring_back};
   const cudnnStatus_t status = api->create(&handle);
-  if (status == CUDNN_STATUS_SUCCESS) return handle;
+  if (status == CUDNN_STATUS_SUCCESS) return {handle, bring_back};
   why = str("cuDNN does not start: ", api->text(status));
-  return handle = nullptr;
+  return nullptr;
+}
+
+DnnHandle dnn_handle(std::string& why) {
+  static DnnHandle handle;  // calls are made by one thread at a time
+  if (!handle) handle = lease_dnn_handle(why);
+  return handle;
 }
 
 void open_libraries(bool cublaslt, bool cudnn) {

@@ -5,7 +5,9 @@
 #include <cublasLt.h>
 #include <cudnn_graph.h>
 
+#include <memory>
 #include <string>
+#include <type_traits>
 
 #include "backends/cuda/driver/kept_version.h"
 
@@ -53,7 +55,13 @@ LibraryVersion dnn_version();
 
 /// Made with the context that is current at the first call. Null with the reason.
 cublasLtHandle_t lt_handle(std::string& why);
-cudnnHandle_t dnn_handle(std::string& why);
+
+/// No two threads may use one of cuDNN's handles at once: whoever holds this has it alone.
+using DnnHandle = std::shared_ptr<std::remove_pointer_t<cudnnHandle_t>>;
+/// One that nobody holds, made if there is none, as above; it comes back when it is dropped.
+DnnHandle lease_dnn_handle(std::string& why);
+/// That of the thread which makes and runs calls.
+DnnHandle dnn_handle(std::string& why);
 
 /// "13.1.0" of the number that either library gives.
 std::string library_version(std::size_t number);
