@@ -38,7 +38,8 @@ struct LoopCall {
   // Where a target launches blocks: `rows` are those of the kernel, `finish_rows` those of its
   // second stage, and a block has this many threads and bytes of shared memory.
   int threads = 0, block_bytes = 0;
-  int maps = 0;  // operands that a copy engine brings: the last words say how they lie
+  int maps = 0;        // operands that a copy engine brings: the last words say how they lie
+  bool table = false;  // a launch has several calls of it; `rows` are the blocks that each fills
 };
 
 /// A contraction, or the phases of one, each with what follows it.
@@ -122,6 +123,14 @@ class Space {
   virtual std::int64_t resident_bytes() const = 0;
 };
 
+/// Products of one shape, each with a kernel behind it, as one launch: how a call is printed, how
+/// many make one launch, and the workspace of each.
+struct Together {
+  PrintedLoop print;
+  int most = 0;
+  std::int64_t shared_bytes = 0;
+};
+
 class Code;
 
 /// What a device does at most, measured on it.
@@ -156,6 +165,10 @@ class Target {
   virtual Choice choose(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                         bool b_constant, const DimBindings& largest, bool measure) const = 0;
   virtual Choice choose(const LoopCall& call, const DimBindings& largest) const = 0;
+  /// For a part whose product is left apart; nothing where one launch of several is no faster.
+  virtual std::optional<Together> together(const ProductCall::Part&, const DimBindings&) const {
+    return std::nullopt;
+  }
   virtual Choice choose(const HandCall& call, const DimBindings& largest) const = 0;
 
   /// RunError that says for what and how much was asked when there is no more.

@@ -34,6 +34,8 @@ void append_once(std::vector<ir::ValueId>& to, const std::vector<ir::ValueId>& f
   }
 }
 
+}  // namespace
+
 void absorb(DraftStep& to, DraftStep& d) {
   append(to.step.calls, d.step.calls);
   append(to.step.nodes, d.step.nodes);
@@ -50,8 +52,6 @@ void absorb(DraftStep& to, DraftStep& d) {
   to.persistent_bytes += d.persistent_bytes;
   if (to.step.kernel != d.step.kernel && !to.step.kernel.ends_with("+")) to.step.kernel += "+";
 }
-
-}  // namespace
 
 void join_independent(const ir::Graph& graph, Draft& draft) {
   // What a next state would overwrite: who reads that must not run beside who makes it.

@@ -69,7 +69,10 @@ Program make_program(const ir::Graph& graph, const Target& target, const Options
   draft.steps = std::move(ordered);
   if (options.reorder && !draft.whole) repeat_steps(graph, draft, p.log);
   clock.lap("order");
-  if (!draft.whole) join_independent(graph, draft);
+  if (!draft.whole) {
+    gather_products(graph, draft, target, most, p.log);
+    join_independent(graph, draft);
+  }
   clock.lap("join");
   assign_memory(sight, draft, target, p);
   clock.lap("place");

@@ -103,13 +103,14 @@ class Checker {
   void check_call(const LoopCall& c, const std::string& where) const {
     if (c.function.name.empty()) fail("a loop of '", where, "' has no function");
     if (c.kept < 0) fail("a loop of '", where, "' keeps ", c.kept, " rows");
-    for (int b : c.buffers) buffer_number(b, where);
+    for (int b : c.buffers) buffer_number(b, where, c.table ? -1 : 0);
   }
 
   void check_call(const ProductCall& c, const std::string& where) const {
     for (const ProductCall::Part& part : c.parts) {
       if (!part.generated.function.name.empty()) {
         check_call(part.generated, where);
+        for (int b : part.buffers) buffer_number(b, where, -1);
         continue;
       }
       buffer_number(c.a, where);

@@ -163,6 +163,8 @@ class CudaCode : public Code {
         const auto* loop = std::get_if<LoopCall>(&call);
         // A row of each of two tables, both rounded up.
         if (loop) bytes += 2 * rounded(8 * static_cast<std::int64_t>(word_count(*loop) + 1));
+        const auto* product = std::get_if<ProductCall>(&call);
+        if (product && is_tabled(*product)) bytes += tabled_bytes(product->parts[0]);
       }
     }
     if (bytes > tables_bytes_) {
@@ -197,16 +199,22 @@ class CudaCode : public Code {
   std::vector<Act> bind_step(std::size_t step, const DimBindings& sizes) {
     std::vector<Act> acts;
     std::map<std::string, std::vector<const LoopCall*>> same;  // loops by function
+    std::vector<const ProductCall*> tabled;
     std::int64_t shared = 0;
     for (const Call& call : steps_[step]) {
       if (const auto* loop = std::get_if<LoopCall>(&call)) {
         same[loop->function.name].push_back(loop);
       } else if (const auto* product = std::get_if<ProductCall>(&call)) {
-        bind_product(*product, step, sizes, shared, acts);
+        if (is_tabled(*product)) {
+          tabled.push_back(product);
+        } else {
+          bind_product(*product, step, sizes, shared, acts);
+        }
       } else {
         acts.push_back(bind_hand(std::get<HandCall>(call), step, sizes, shared));
       }
     }
+    if (!tabled.empty()) acts.push_back(bind_tabled(tabled, step, sizes, shared));
     for (const auto& [name, calls] : same) {
       std::vector<std::vector<Launch>> each;
       for (const LoopCall* call : calls) each.push_back(bind_loop(*call, step, sizes, shared));
@@ -284,6 +292,53 @@ class CudaCode : public Code {
       }
       acts.push_back(bind_library(call, p, step, sizes, shared));
     }
+  }
+
+  static bool is_tabled(const ProductCall& call) {
+    return call.parts.size() == 1 && call.parts[0].generated.table;
+  }
+  /// A row of its product's table, and of both tables of what follows.
+  static std::int64_t tabled_bytes(const ProductCall::Part& p) {
+    const std::size_t maps = 16 * at(p.generated.maps) + 8;
+    const std::size_t behind = p.buffers.size() + p.epilogue.parameters.size() + 2;
+    return rounded(8 * static_cast<std::int64_t>(maps + word_count(p.generated))) +
+           2 * rounded(8 * static_cast<std::int64_t>(behind));
+  }
+
+  /// Products of one shape by a table of their maps and words, then what follows all of them.
+  Act bind_tabled(const std::vector<const ProductCall*>& calls, std::size_t step,
+                  const DimBindings& sizes, std::int64_t& shared) {
+    constexpr std::size_t kResult = 2;  // the word of a bare product's result
+    std::vector<Word> table;
+    std::vector<std::vector<Launch>> behind;
+    Launch launch;
+    for (const ProductCall* call : calls) {
+      const ProductCall::Part& p = call->parts[0];
+      char* const product = workspace(step) + shared;
+      shared += result_bytes(loop::bind(p.contraction, sizes), p.contraction.dtype);
+      launch = bind_loop(p.generated, step, sizes, shared)[0];
+      launch.words[kResult] = word_of(product);
+      const std::vector<Word> row = device_->mapped(launch);
+      table.insert(table.end(), row.begin(), row.end());
+      behind.push_back({bind_epilogue(p, product, step, sizes)});
+    }
+    char* const place = tables_ + first_table_;
+    const auto bytes = static_cast<std::int64_t>(8 * table.size());
+    device_->write(place, table.data(), bytes);
+    first_table_ += rounded(bytes);
+    const auto count = static_cast<std::int64_t>(calls.size());
+    launch.blocks =
+        std::min<std::int64_t>(launch.blocks * count, device_->multiprocessors() / 2 * 2);
+    launch.words = {word_of(place), static_cast<Word>(count), table.size() / calls.size()};
+    launch.maps = 0;
+    Act act{{}, {launch}};
+    const std::string& name = calls[0]->parts[0].epilogue.name;
+    if (count > 1 && units_.takes_many(name)) {
+      for (Launch& l : together(name, behind).launches) act.launches.push_back(std::move(l));
+    } else {
+      for (std::vector<Launch>& l : behind) act.launches.push_back(std::move(l[0]));
+    }
+    return act;
   }
 
   Act bind_library(const ProductCall& call, const ProductCall::Part& p, std::size_t step,

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+
 namespace plait::cuda {
 
 /// One argument of a kernel: an address or a number.
@@ -83,6 +85,10 @@ class Device {
   /// that does not compile is a Bug that shows the compiler's first lines.
   virtual Built compile(const std::vector<std::string>& texts) = 0;
   virtual void launch(const Launch& launch) = 0;
+  /// The maps and words of a launch as a row of a table; Bug where there are no pairs.
+  virtual std::vector<Word> mapped(const Launch&) const {
+    throw Bug("this device has no pairs of blocks");
+  }
 
   /// What is launched between the two is recorded and not run.
   virtual bool can_record() const = 0;

@@ -4,6 +4,7 @@
 #include "backends/cuda/ceilings.h"
 #include "backends/cuda/code.h"
 #include "backends/cuda/contest.h"
+#include "backends/cuda/fused.h"
 #include "backends/cuda/hand/hand.h"
 #include "backends/cuda/lanes.h"
 #include "backends/cuda/library/library.h"
@@ -17,6 +18,11 @@ namespace {
 // Fewer operations than this are generated: a library's launch is no faster.
 constexpr std::int64_t kSmallProduct = 4'000'000;
 
+// Products of at least so many operations, of which so many fill the device twice, share a launch:
+// each alone leaves half of it idle.
+constexpr std::int64_t kWorthATable = 4'000'000'000;
+constexpr int kFewestTogether = 3;
+
 PrintedLoop as_loop(codegen::cuda::Printed p) {
   PrintedLoop out;
   out.call.function = {p.name, p.parameters};
@@ -26,6 +32,7 @@ PrintedLoop as_loop(codegen::cuda::Printed p) {
   out.call.threads = p.threads;
   out.call.block_bytes = p.block_bytes;
   out.call.maps = p.maps;
+  out.call.table = p.table;
   out.text = str(kNameComment, p.name, "\n", p.text);
   return out;
 }
@@ -118,6 +125,27 @@ class CudaTarget : public Target {
     }
     const Contest contest(*device_, *libraries_, *this, options_.tf32);
     return contest.choose(c, epilogue, largest, measure);
+  }
+
+  std::optional<Together> together(const ProductCall::Part& part,
+                                   const DimBindings& largest) const override {
+    const LibraryVariant variant = library_variant(part.variant);
+    const loop::Contraction& c = part.contraction;
+    if (!device_->has_pairs() || variant.apart != c.dtype) return std::nullopt;
+    if (evaluate(loop::operations(c), largest) < kWorthATable) return std::nullopt;
+    codegen::cuda::ProductOptions how;
+    how.pairs = how.together = true;
+    for (const std::string& v : codegen::cuda::product_variants(c, largest, how)) {
+      if (v.find(".pair.") != std::string::npos) how.variant = v;
+    }
+    if (how.variant.empty()) return std::nullopt;
+    Together out;
+    out.print = as_loop(codegen::cuda::print_product(c, nullptr, true, how));
+    const std::int64_t blocks = evaluate(out.print.call.rows, largest);
+    out.most = static_cast<int>(2 * device_->multiprocessors() / blocks);
+    if (out.most < kFewestTogether) return std::nullopt;
+    out.shared_bytes = result_bytes(loop::bind(c, largest), c.dtype);
+    return out;
   }
 
   Choice choose(const LoopCall& call, const DimBindings& largest) const override {

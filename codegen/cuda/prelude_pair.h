@@ -33,8 +33,7 @@ struct pl_gate {
   __device__ __forceinline__ void arrive(int rank) {
     asm volatile(
         "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-        "mbarrier.arrive.shared::cluster.b64 _, [there];\n}\n" ::"r"(
-            pl_shared(this)),
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n}\n" ::"r"(pl_shared(this)),
         "r"(rank)
         : "memory");
   }
@@ -79,14 +78,17 @@ __device__ __forceinline__ void pl_pass(int id) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(COUNT) : "memory");
 }
 
-template <class P>
+/// Of one call, or of several that differ by their operands: `table` has a row for each, its maps
+/// and then its words.
+template <class P, bool MANY>
 struct pl_pair {
   typedef typename P::I I;
   typedef pl_tile<2, P::BM, P::RB, P::A::ALONG_K> TA;
   typedef pl_tile<2, P::BN, P::RB, P::B::ALONG_K> TB;
   typedef pl_mma_core<P, TA, TB> Core;
   static constexpr int STAGE = TA::BYTES + TB::BYTES, K = TA::K, STAGES = P::STAGES;
-  static constexpr int GATES = STAGES * (STAGE) + Core::STORE_BYTES;  // where they lie
+  static constexpr int GATES = STAGES * STAGE + Core::STORE_BYTES;    // where they lie
+  static constexpr int WORDS = 2 * sizeof(pl_map) / sizeof(pl_word);  // before a call's own
   static_assert(P::BM == 128 && P::BN == 128 && P::RB == 128 && Core::WM == 16, "tile");
   static_assert(GATES + STAGES * 16 + 1024 <= P::BLOCK_BYTES, "shared memory");
 
@@ -94,6 +96,13 @@ struct pl_pair {
   pl_gate* full;
   pl_gate* empty;
   int rank;
+  int64_t tiles, all;  // of a call, of all
+  const pl_word* table;
+  int64_t row;  // words of the table
+
+  __device__ __forceinline__ const pl_word* call_of(int64_t tile) const {
+    return MANY ? table + tile / tiles * row : table;
+  }
 
   /// Pairs of tiles, one above the other; eight of them at a time, so that neighbours in time share
   /// operands.
@@ -104,14 +113,19 @@ struct pl_pair {
   __device__ __forceinline__ void place(const pl_word* w, int64_t tile, I& m, I& n) const {
     const I down = (P::rows(w) + 2 * P::BM - 1) / (2 * P::BM);
     const I across = (P::columns(w) + P::BN - 1) / P::BN;
-    const I at = (I)tile, band = at / (8 * across), inside = at - band * 8 * across;
+    const I at = (I)(MANY ? tile % tiles : tile), band = at / (8 * across),
+            inside = at - band * 8 * across;
     const I high = down - band * 8 < 8 ? down - band * 8 : 8;
     m = ((band * 8 + inside % high) * 2 + rank) * P::BM;
     n = inside / high * P::BN;
   }
 
-  static __device__ __forceinline__ void run(const pl_map* maps, const pl_word* w) {
+  static __device__ __forceinline__ void run(const pl_word* table, int64_t calls, int64_t row) {
     pl_pair p;
+    p.table = table;
+    p.row = row;
+    p.tiles = count(table + WORDS);
+    p.all = calls * p.tiles;
     p.shared = pl_dynamic + (-(uint32_t)(uint64_t)pl_shared(pl_dynamic) & 1023);
     p.full = (pl_gate*)(p.shared + GATES);
     p.empty = p.full + STAGES;
@@ -126,24 +140,25 @@ struct pl_pair {
     pl_pair_meets();
     if (threadIdx.x < 128) {
       asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-      if (threadIdx.x < 32) p.bring(maps, w);
+      if (threadIdx.x < 32) p.bring();
     } else {
       asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-      p.multiply(w);
+      p.multiply();
     }
     pl_pair_meets();  // none is gone while the other still writes to it
   }
 
   /// By one warp; its lanes stay together, or the one that works would wait for those that are
   /// done.
-  __device__ __forceinline__ void bring(const pl_map* maps, const pl_word* w) {
-    const int64_t tiles = count(w);
-    const I depth = P::depth(w);
+  __device__ __forceinline__ void bring() {
+    const I depth = P::depth(table + WORDS);
     int stage = 0, parity = 1;
 #pragma unroll 1
-    for (int64_t tile = blockIdx.x / 2; tile < tiles; tile += gridDim.x / 2) {
+    for (int64_t tile = blockIdx.x / 2; tile < all; tile += gridDim.x / 2) {
+      const pl_word* const call = call_of(tile);
+      const pl_map* const maps = (const pl_map*)call;
       I m, n;
-      place(w, tile, m, n);
+      place(call + WORDS, tile, m, n);
 #pragma unroll 1
       for (I k = 0; k < depth; k += K) {
         empty[stage].wait(parity);
@@ -172,15 +187,15 @@ struct pl_pair {
   }
 
   /// Every other tile of the block; the groups' loops over k come one after the other.
-  __device__ __forceinline__ void multiply(const pl_word* w) {
+  __device__ __forceinline__ void multiply() {
     const int group = threadIdx.x / 128 - 1;
-    const int64_t tiles = count(w), step = gridDim.x / 2;
-    const I steps = (P::depth(w) + K - 1) / K;
-    int bad = 0;
+    const int64_t step = gridDim.x / 2;
+    const I steps = (P::depth(table + WORDS) + K - 1) / K;
     int64_t gone = group * (int64_t)steps;  // steps of the tiles before
     if (group == 1) pl_pass<256>(2);        // the first turn is the other's
 #pragma unroll 1
-    for (int64_t tile = blockIdx.x / 2 + group * step; tile < tiles; tile += 2 * step) {
+    for (int64_t tile = blockIdx.x / 2 + group * step; tile < all; tile += 2 * step) {
+      const pl_word* const w = call_of(tile) + WORDS;
       I m, n;
       place(w, tile, m, n);
       Core low, high;
@@ -197,9 +212,8 @@ struct pl_pair {
       to.row = first + 64;
       high.finish(to, shared + STAGES * STAGE);
       __syncwarp();
-      bad |= to.bad;
+      pl_report<P>(w, to.bad);
     }
-    pl_report<P>(w, bad);
   }
 
   __device__ __forceinline__ void loop(const pl_word* w, I m, I n, I steps, int stage, int parity,

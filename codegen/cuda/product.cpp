@@ -37,8 +37,10 @@ bool rounds_first(DType t, const loop::Kernel& epilogue) {
 /// "@" stands for the kernel's name until it is known.
 class ProductText {
  public:
-  ProductText(const Form& form, const Shape& shape, const loop::Kernel* epilogue, bool fixed)
-      : f_(form), s_(shape), epilogue_(epilogue), fixed_(fixed) {
+  ProductText(const Form& form, const Shape& shape, const loop::Kernel* epilogue, bool fixed,
+              bool together)
+      : f_(form), s_(shape), epilogue_(epilogue), fixed_(fixed), together_(together) {
+    check(!together || shape.core == Core::kPair, "only pairs have a table of calls");
     const int buffers = epilogue ? 2 + static_cast<int>(epilogue->buffers.size()) : 3;
     scratch_ = buffers;
     errors_ = buffers + (shape.splits > 1 ? 1 : 0);
@@ -48,8 +50,7 @@ class ProductText {
       put_ = !epilogue ? form.put : form.swapped ? 1 : element_lanes(*epilogue);
     }
     if (shape.splits > 1) put_ = std::min(put_, parts_);
-    packed_ = tensor && shape.splits == 1 && put_ > 1 && is_half(form.dtype) &&
-              (!epilogue || rounds_first(form.dtype, *epilogue));
+    packed_ = tensor && shape.splits == 1 && form.packed;
     if (tensor) choose_pieces();
     walks_ = walks();
   }
@@ -82,6 +83,7 @@ class ProductText {
     p.parameters = parameters_;
     p.threads = s_.threads();
     p.maps = s_.core == Core::kPair ? 2 : 0;
+    p.table = together_;
     p.block_bytes = block_bytes(f_, s_);
     set_sizes(p);
     return p;
@@ -127,7 +129,8 @@ class ProductText {
       return;
     }
     if (s_.core == Core::kPair) {
-      p.blocks = min(ceildiv(rows, 2 * s_.bm) * ceildiv(columns, s_.bn) * 2, Dim(kMultiprocessors));
+      p.blocks = ceildiv(rows, 2 * s_.bm) * ceildiv(columns, s_.bn) * 2;
+      if (!together_) p.blocks = min(p.blocks, Dim(kMultiprocessors));
       return;
     }
     p.blocks = batch * ceildiv(rows, s_.bm) * ceildiv(columns, s_.bn) * s_.splits;
@@ -409,8 +412,11 @@ class ProductText {
     }
     if (s_.core == Core::kPair) {
       return str("#ifndef PL_EMULATED\nextern \"C\" __global__ void __cluster_dims__(2, 1, 1) ",
-                 "__launch_bounds__(384, 1) @(const __grid_constant__ pl_mapped<2, ", words,
-                 "> w) {\n  pl_pair<@_p>::run(w.maps, w.v);\n}\n#endif\n");
+                 "__launch_bounds__(384, 1) @(const ",
+                 together_ ? "pl_words<3>" : str("__grid_constant__ pl_mapped<2, ", words, ">"),
+                 " w) {\n  pl_pair<@_p, ", together_ ? "true" : "false", ">::run(",
+                 together_ ? "(const pl_word*)w.v[0], w.v[1], w.v[2]" : "w.maps[0].v, 1, 0",
+                 ");\n}\n#endif\n");
     }
     std::string text = both("@", "pl_product<@_p>::run", str(s_.threads()),
                             walks_ ? "pl_product<@_p>::run_all" : "@_body");
@@ -422,6 +428,7 @@ class ProductText {
   const Shape& s_;
   const loop::Kernel* epilogue_;
   bool fixed_;
+  bool together_;
   int scratch_ = 0, errors_ = 0;  // words
   int put_ = 1, parts_ = 1;       // neighbours stored at once, as results and as parts of sums
   int pieces_ = 1;                // rows of a thread at once
@@ -446,6 +453,9 @@ Form form_with(const loop::Contraction& contraction, const loop::Kernel* epilogu
   Form form = form_of(contraction, epilogue == nullptr);
   if (epilogue) form.element_us = element_us(form.dtype, *epilogue);
   if (form.swapped) form.element_us *= 4;  // its elements are stored one by one
+  const int put = !epilogue ? form.put : form.swapped ? 1 : element_lanes(*epilogue);
+  form.packed =
+      put > 1 && is_half(form.dtype) && (!epilogue || rounds_first(form.dtype, *epilogue));
   return form;
 }
 
@@ -472,7 +482,7 @@ Printed print_product(const loop::Contraction& contraction, const loop::Kernel* 
                       bool fixed, const ProductOptions& options) {
   const Form form = form_with(contraction, epilogue);
   const Shape shape = shape_for(form, options.variant, options.tf32, options.pairs);
-  return ProductText(form, shape, epilogue, fixed).run();
+  return ProductText(form, shape, epilogue, fixed, options.together).run();
 }
 
 }  // namespace plait::codegen::cuda

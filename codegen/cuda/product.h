@@ -15,6 +15,9 @@ struct ProductOptions {
   /// One of product_variants(); "simple": no tiles, 256 threads; empty: first.
   std::string variant{};
   bool pairs = false;  // the device has pairs of blocks and a copy engine
+  /// A kernel for several calls: its words are the address of a table that has a row for each, the
+  /// calls, and the words of a row. Only of pairs.
+  bool together = false;
 };
 
 /// Tile shapes that fit the problem, best guess first, as text: rows x columns x k of the tile,

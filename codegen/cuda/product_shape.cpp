@@ -89,7 +89,7 @@ Decision fits_walk(const Form& f, const Shape& s) {
 
 /// Plain matrices of halves, that the copy engine knows: lines on 16 bytes.
 Decision fits_pair(const Form& f, const Shape& s) {
-  if (!is_half(f.dtype) || f.swapped || f.wide || !f.batch.empty()) {
+  if (!is_half(f.dtype) || f.wide || !f.batch.empty()) {
     return Decision::forbid("it is no plain product of halves");
   }
   for (const auto& [x, axes] : {std::pair{&f.a, &f.rows}, {&f.b, &f.columns}}) {
@@ -100,6 +100,7 @@ Decision fits_pair(const Form& f, const Shape& s) {
   }
   if (f.k[0].extent.lo() < s.bk) return Decision::forbid("it is smaller than a tile");
   if (s.splits > 1 || s.slices > 1 || s.walks) return Decision::forbid("its blocks walk anyway");
+  if (block_bytes(f, s) > kMostBlockBytes) return Decision::forbid("too much shared memory");
   return Decision::allow();
 }
 
@@ -119,20 +120,21 @@ int stage_bytes(const Form& f, const Shape& s) {
 }
 
 // What the guess is made of: microseconds, of an H200.
-constexpr double kBegin = 1.4;     // a launch, the first tile's way
-constexpr double kNext = 0.4;      // the next tile's way, where it comes before it is its turn
-constexpr double kLatency = 0.75;  // from asking for a tile to its being there
-constexpr double kBytes = 85e3;    // per microsecond into one multiprocessor
-constexpr double kImage = 62e3;    // the same where an image is gathered
-constexpr double kChain = 0.16;    // a step's waits and orders, of one group of warps
-constexpr double kTurned = 0.1;    // of a step's products, for an operand that is not along k
-constexpr double kGuards = 0.1;    // the same for the places of an image
-constexpr double kStore = 4e-5;    // an element of the tile
-constexpr double kShown = 0.5;     // of an epilogue, where another block's products go on
-constexpr double kGather = 1e-4;   // the same of another slice's sums
-constexpr double kSplit = 2.5;     // the second kernel
-constexpr double kMany = 0.08;     // the same for each split of more than kManySplits
-constexpr double kPick = 2e-4;     // an element that is brought by itself
+constexpr double kBegin = 1.4;         // a launch, the first tile's way
+constexpr double kNext = 0.4;          // the next tile's way, where it comes before it is its turn
+constexpr double kLatency = 0.75;      // from asking for a tile to its being there
+constexpr double kBytes = 85e3;        // per microsecond into one multiprocessor
+constexpr double kImage = 62e3;        // the same where an image is gathered
+constexpr double kChain = 0.16;        // a step's waits and orders, of one group of warps
+constexpr double kTurned = 0.1;        // of a step's products, for an operand that is not along k
+constexpr double kGuards = 0.1;        // the same for the places of an image
+constexpr double kStore = 4e-5;        // an element of the tile
+constexpr double kPairStore = 3.5e-4;  // the same of half a block's warps, beside products
+constexpr double kShown = 0.5;         // of an epilogue, where another block's products go on
+constexpr double kGather = 1e-4;       // the same of another slice's sums
+constexpr double kSplit = 2.5;         // the second kernel
+constexpr double kMany = 0.08;         // the same for each split of more than kManySplits
+constexpr double kPick = 2e-4;         // an element that is brought by itself
 
 /// Microseconds of a step's products on one multiprocessor.
 double product_us(const Form& f, const Shape& s) {
@@ -227,7 +229,7 @@ int block_bytes(const Form& f, const Shape& s) {
   const int pipe = s.stages * stage_bytes(f, s);
   const int tables = table_bytes(f.a, s.bm, s) + table_bytes(f.b, s.bn, s);
   const int sums = s.core == Core::kFma ? 0 : s.bm * (s.bn + 8 * s.warps_n) * 4;
-  if (s.core == Core::kPair) return pipe + sums + 16 * s.stages + 1024;
+  if (s.core == Core::kPair) return pipe + (f.packed ? sums / 2 : sums) + 16 * s.stages + 1024;
   return std::max(s.slices * (pipe + tables), sums) + (s.core == Core::kWgmma ? 1024 : 0);
 }
 
@@ -274,9 +276,10 @@ double pair_cost(const Form& f, const Shape& s, const DimBindings& largest) {
                        std::ceil(number(f.columns, largest) / s.bn);
   const double tiles = std::ceil(pairs / (kMultiprocessors / 2));
   const double steps = std::ceil(number(f.k, largest) / s.bk);
-  const double products = steps * s.bm * s.bn * s.bk / 3.1e6;
-  const double store = s.bm * s.bn * (kStore + f.element_us);
-  return kBegin + 1 + products + (tiles - 1) * std::max(products, store) + store;
+  const double products = steps * s.bm * s.bn * s.bk / 3.0e6;
+  const double store = s.bm * s.bn * (kPairStore + 2 * f.element_us);
+  const double next = std::max(products, (products + store) / 2);
+  return kBegin + 1 + products + (tiles - 1) * next + store;
 }
 
 /// Blocks run in waves; in a wave each block's steps take as long as a tile needs to come, or as
@@ -313,7 +316,7 @@ double cost(const Form& f, const Shape& s, const DimBindings& largest) {
 /// Stages worth trying: for one block on a multiprocessor, and for two; no more than `steps` use.
 std::vector<int> stage_counts(const Form& f, const Shape& s, std::int64_t steps) {
   if (s.core == Core::kFma) return {2};
-  if (s.core == Core::kPair) return {4};
+  if (s.core == Core::kPair) return {f.packed ? 5 : 4};
   if (row_bytes(f) < 128) return {s.bm + s.bn <= 128 ? 4 : 2};
   const int least = turned_squares(f, s) > 0 ? 4 : s.core == Core::kWgmma && s.slices == 1 ? 3 : 2;
   const int used = static_cast<int>(std::clamp<std::int64_t>(steps, 1, 8));

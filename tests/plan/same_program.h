@@ -14,8 +14,8 @@ namespace plait::plan {
 // clang-format off
 inline auto members(const Function& x) { const auto& [a, b] = x; return std::tie(a, b); }
 inline auto members(const LoopCall& x) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k] = x;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = x;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
 }
 inline auto members(const loop::AxisOf<Dim>& x) {
   const auto& [a, b, c, d, e, f] = x;

@@ -129,6 +129,7 @@ class DriverDevice : public Device {
 
   Built compile(const std::vector<std::string>& texts) override;
   void launch(const Launch& launch) override;
+  std::vector<Word> mapped(const Launch& launch) const override { return with_maps(api_, launch); }
 
   bool has_pairs() const override { return true; }
   bool can_record() const override { return true; }
@@ -248,7 +249,7 @@ void DriverDevice::launch(const Launch& launch) {
         " is launched with ", launch.blocks, " blocks");
   check(launch.threads > 0 && launch.threads <= kMostThreads, function.name, " is launched with ",
         launch.threads, " threads");
-  const std::vector<Word> mapped = launch.maps > 0 ? with_maps(api_, launch) : std::vector<Word>();
+  const std::vector<Word> mapped = launch.maps > 0 ? this->mapped(launch) : std::vector<Word>();
   const std::vector<Word>& words = launch.maps > 0 ? mapped : launch.words;
   const auto bytes = static_cast<int>(words.size() * sizeof(Word));
   check(function.parameter_bytes < 0 || function.parameter_bytes == bytes, function.name, " takes ",

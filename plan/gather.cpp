@@ -1,0 +1,148 @@
+// Gathering products: the gradients of weights, each too small to fill a device.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/text.h"
+#include "plan/memory.h"
+
+namespace plait::plan {
+namespace {
+
+/// Steps that one may move down: its operands lie in memory for so long.
+constexpr std::size_t kFarthest = 64;
+
+using Values = std::vector<ir::ValueId>;
+
+bool meet(const Values& a, const Values& b) {
+  return std::any_of(a.begin(), a.end(),
+                     [&](ir::ValueId v) { return std::find(b.begin(), b.end(), v) != b.end(); });
+}
+
+/// The part of a step that is one library's product with a kernel behind it; null: it is another.
+const ProductCall::Part* part_of(const DraftStep& d) {
+  if (d.step.calls.size() != 1) return nullptr;
+  const auto* call = std::get_if<ProductCall>(&d.step.calls[0]);
+  if (!call || call->parts.size() != 1) return nullptr;
+  const ProductCall::Part& part = call->parts[0];
+  if (!part.generated.function.name.empty() || part.epilogue.name.empty()) return nullptr;
+  const bool apart = std::find(part.buffers.begin(), part.buffers.end(), -1) != part.buffers.end();
+  return apart ? &part : nullptr;
+}
+
+std::string shape_text(const ProductCall::Part& part) {
+  const loop::Contraction& c = part.contraction;
+  std::string text = str(part.epilogue.name, ' ', c.a0.text(), ' ', c.b0.text(), ' ', c.c0.text());
+  for (const auto* axes : {&c.batch, &c.m, &c.n, &c.k}) {
+    text += ';';
+    for (const auto& x : *axes) {
+      for (const Dim* d : {&x.extent, &x.a, &x.b, &x.c}) text += str(' ', d->text());
+    }
+  }
+  return text;
+}
+
+class Gathering {
+ public:
+  Gathering(const ir::Graph& graph, Draft& draft, const Target& target, const DimBindings& largest,
+            DecisionLog& log)
+      : draft_(draft), target_(target), largest_(largest), log_(log) {
+    for (const ir::NextState& n : graph.nexts) old_of_[n.value] = graph.find_state(n.state)->value;
+  }
+
+  void run() {
+    gone_.assign(draft_.steps.size(), false);
+    for (std::size_t i = 0; i < draft_.steps.size(); ++i) {
+      const ProductCall::Part* part = part_of(draft_.steps[i]);
+      if (!part) continue;
+      Group& group = groups_[shape_text(*part)];
+      if (!group.asked) group.how = target_.together(*part, largest_);
+      group.asked = true;
+      if (!group.how) continue;
+      if (!group.steps.empty() && !reaches(group, i)) close(group);
+      group.steps.push_back(i);
+      if (static_cast<int>(group.steps.size()) == group.how->most) close(group);
+    }
+    for (auto& [_, group] : groups_) close(group);
+    std::vector<DraftStep> left;
+    for (std::size_t i = 0; i < gone_.size(); ++i) {
+      if (!gone_[i]) left.push_back(std::move(draft_.steps[i]));
+    }
+    draft_.steps = std::move(left);
+  }
+
+ private:
+  struct Group {
+    bool asked = false;
+    std::optional<Together> how;
+    std::vector<std::size_t> steps;
+  };
+
+  /// Old values of the states that a step advances.
+  Values overwritten(const DraftStep& d) const {
+    Values out;
+    for (ir::ValueId v : d.writes) {
+      const auto old = old_of_.find(v);
+      if (old != old_of_.end()) out.push_back(old->second);
+    }
+    return out;
+  }
+
+  /// Whether all of a group may run where step `to` does.
+  bool reaches(const Group& group, std::size_t to) const {
+    if (to - group.steps.front() > kFarthest) return false;
+    for (std::size_t i : group.steps) {
+      const DraftStep& moved = draft_.steps[i];
+      for (std::size_t j = i + 1; j <= to; ++j) {
+        const DraftStep& passed = draft_.steps[j];
+        if (meet(passed.reads, moved.writes) || meet(moved.reads, overwritten(passed))) {
+          return false;
+        }
+      }
+      if (meet(draft_.steps[to].reads, overwritten(moved))) return false;
+    }
+    return true;
+  }
+
+  void close(Group& group) {
+    const std::vector<std::size_t> steps = std::exchange(group.steps, {});
+    if (steps.size() < 2) return;
+    const Together& how = *group.how;
+    const LoopCall& printed = how.print.call;
+    draft_.texts.emplace(printed.function.name, how.print.text);
+    for (std::size_t i : steps) {
+      DraftStep& d = draft_.steps[i];
+      auto& call = std::get<ProductCall>(d.step.calls[0]);
+      ProductCall::Part& part = call.parts[0];
+      part.generated = printed;
+      part.generated.buffers = {call.a, call.b, -1};
+      part.variant.clear();
+      d.step.kernel = target_.choose(part.generated, largest_).kernel;
+      d.step.shared_bytes = how.shared_bytes;
+      log_.push_back({"order", "%" + d.step.name, "together",
+                      str(steps.size(), " products of its shape are one launch")});
+    }
+    DraftStep& last = draft_.steps[steps.back()];
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+      absorb(last, draft_.steps[steps[i]]);
+      gone_[steps[i]] = true;
+    }
+  }
+
+  Draft& draft_;
+  const Target& target_;
+  const DimBindings& largest_;
+  DecisionLog& log_;
+  std::map<ir::ValueId, ir::ValueId> old_of_;
+  std::map<std::string, Group> groups_;
+  std::vector<bool> gone_;
+};
+
+}  // namespace
+
+void gather_products(const ir::Graph& graph, Draft& draft, const Target& target,
+                     const DimBindings& largest, DecisionLog& log) {
+  Gathering(graph, draft, target, largest, log).run();
+}
+
+}  // namespace plait::plan
