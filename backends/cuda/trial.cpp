@@ -16,6 +16,7 @@ constexpr int kRow = 10, kTries = 4;
 constexpr std::int64_t kResident = 8 << 20, kSwept = 128 << 20;
 constexpr const char* kSweep =
     "extern \"C\" __global__ void __launch_bounds__(256) k_sweep(const pl_words<2> w) {\n"
+    "  pl_begin();\n"
     "  pl_word* const data = (pl_word*)w.v[0];\n"
     "  pl_word all = 0;\n"
     "#pragma unroll 8\n"

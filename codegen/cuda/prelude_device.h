@@ -195,6 +195,16 @@ __device__ __forceinline__ void pl_put_exact_bf16(uint16_t* to, const float* fro
 #endif
 }
 
+/// A kernel may begin before the one that was launched before it has ended: here it waits for that
+/// one, and lets the next begin. Every kernel whose name begins with k_ does so first.
+#ifdef PL_EMULATED
+__device__ __forceinline__ void pl_begin() {}
+#else
+__device__ __forceinline__ void pl_begin() {
+  asm volatile("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;" ::: "memory");
+}
+#endif
+
 /// Every body shares a block's dynamic memory with those that run before and after it.
 extern __shared__ __align__(16) unsigned char pl_dynamic[];
 

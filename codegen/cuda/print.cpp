@@ -81,13 +81,13 @@ std::string Writer::function(const std::string& suffix, const std::string& body,
                                 held ? str(", ", s_.per_processor) : "", ") ", name);
   std::string text = str("__device__ __forceinline__ void ", name,
                          "_body(const pl_word* w, int64_t block, int tid_) {\n", body, "}\n", begin,
-                         "(const pl_words<", words, "> w) {\n  ", name,
+                         "(const pl_words<", words, "> w) {\n  pl_begin();\n  ", name,
                          "_body(w.v, blockIdx.x, threadIdx.x);\n}\n");
   if (many) {
-    text +=
-        str(begin, "_many(const pl_words<3> w) {\n", "  const int64_t which = pl_which(w.v);\n  ",
-            name, "_body((const pl_word*)w.v[0] + which * ", words,
-            ", blockIdx.x - ((const int64_t*)w.v[1])[which], threadIdx.x);\n}\n");
+    text += str(begin, "_many(const pl_words<3> w) {\n  pl_begin();\n",
+                "  const int64_t which = pl_which(w.v);\n  ", name,
+                "_body((const pl_word*)w.v[0] + which * ", words,
+                ", blockIdx.x - ((const int64_t*)w.v[1])[which], threadIdx.x);\n}\n");
   }
   return text;
 }

@@ -405,7 +405,8 @@ class ProductText {
       return str("__device__ __forceinline__ void ", name,
                  "_body(const pl_word* w, int64_t block) { ", call, "(w, block); }\n",
                  "extern \"C\" __global__ void __launch_bounds__(", threads, ") ", name,
-                 "(const pl_words<", words, "> w) {\n  ", launched, "(w.v, blockIdx.x);\n}\n");
+                 "(const pl_words<", words, "> w) {\n  pl_begin();\n  ", launched,
+                 "(w.v, blockIdx.x);\n}\n");
     };
     if (s_.core == Core::kSimple) {
       return both("@", str("pl_product_simple<@_p, ", s_.lanes, ">"), "256", "@_body");
@@ -414,7 +415,7 @@ class ProductText {
       return str("#ifndef PL_EMULATED\nextern \"C\" __global__ void __cluster_dims__(2, 1, 1) ",
                  "__launch_bounds__(384, 1) @(const ",
                  together_ ? "pl_words<3>" : str("__grid_constant__ pl_mapped<2, ", words, ">"),
-                 " w) {\n  pl_pair<@_p, ", together_ ? "true" : "false", ">::run(",
+                 " w) {\n  pl_begin();\n  pl_pair<@_p, ", together_ ? "true" : "false", ">::run(",
                  together_ ? "(const pl_word*)w.v[0], w.v[1], w.v[2]" : "w.maps[0].v, 1, 0",
                  ");\n}\n#endif\n");
     }

@@ -63,7 +63,7 @@ void take_code(const SharedLibrary& lib, DriverApi& api) {
   take(lib, "cuFuncSetAttribute", api.function_set_attribute);
   api.function_parameter =
       reinterpret_cast<decltype(api.function_parameter)>(lib.symbol("cuFuncGetParamInfo"));
-  take(lib, "cuLaunchKernel", api.launch);
+  take(lib, "cuLaunchKernelEx", api.launch_kernel);
   take(lib, "cuTensorMapEncodeTiled", api.tensor_map);
   take(lib, "cuGraphInstantiateWithFlags", api.graph_instantiate);
   take(lib, "cuGraphUpload", api.graph_upload);

@@ -51,7 +51,7 @@ struct DriverApi {
   decltype(&::cuFuncGetAttribute) function_attribute = nullptr;
   decltype(&::cuFuncSetAttribute) function_set_attribute = nullptr;
   decltype(&::cuFuncGetParamInfo) function_parameter = nullptr;  // may be null: since 12.4
-  decltype(&::cuLaunchKernel) launch = nullptr;
+  decltype(&::cuLaunchKernelEx) launch_kernel = nullptr;
   decltype(&::cuTensorMapEncodeTiled) tensor_map = nullptr;
 
   decltype(&::cuGraphInstantiateWithFlags) graph_instantiate = nullptr;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -26,6 +27,12 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// See pl_begin() in codegen/cuda/prelude_device.h.
+bool waits_itself(const std::string& kernel) {
+  static const char* const off = std::getenv("PLAIT_CUDA_EARLY");
+  return kernel.starts_with("k_") && !(off && std::string_view(off) == "0");
 }
 
 CUdeviceptr address(const char* data) { return reinterpret_cast<CUdeviceptr>(data); }
@@ -266,10 +273,19 @@ void DriverDevice::launch(const Launch& launch) {
     function.allowed_bytes = launch.block_bytes;
   }
   void* parameters[] = {const_cast<Word*>(words.data())};  // the driver only reads them
-  const CUresult code = api_.launch(function.handle, static_cast<unsigned>(launch.blocks), 1, 1,
-                                    static_cast<unsigned>(launch.threads), 1, 1,
-                                    static_cast<unsigned>(launch.block_bytes), current(),
-                                    words.empty() ? nullptr : parameters, nullptr);
+  CUlaunchAttribute early{};
+  early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  early.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = static_cast<unsigned>(launch.blocks);
+  config.blockDimX = static_cast<unsigned>(launch.threads);
+  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = static_cast<unsigned>(launch.block_bytes);
+  config.hStream = current();
+  config.attrs = &early;
+  config.numAttrs = waits_itself(function.name) ? 1 : 0;
+  const CUresult code =
+      api_.launch_kernel(&config, function.handle, words.empty() ? nullptr : parameters, nullptr);
   if (code != CUDA_SUCCESS) {
     context_->must(code, str("launch ", function.name, " (", launch.blocks, " blocks of ",
                              launch.threads, " threads, ", launch.block_bytes, " bytes)")
