@@ -32,11 +32,14 @@ const ProductCall::Part* part_of(const DraftStep& d) {
 
 std::string shape_text(const ProductCall::Part& part) {
   const loop::Contraction& c = part.contraction;
-  std::string text = str(part.epilogue.name, ' ', c.a0.text(), ' ', c.b0.text(), ' ', c.c0.text());
+  std::string text = str(part.epilogue.name, ' ', name_of(c.dtype), c.guarded ? " guarded" : "");
+  for (const Dim* d : {&c.a0, &c.b0, &c.c0, &c.h0, &c.w0, &c.height, &c.width}) {
+    text += str(' ', d->text());
+  }
   for (const auto* axes : {&c.batch, &c.m, &c.n, &c.k}) {
     text += ';';
     for (const auto& x : *axes) {
-      for (const Dim* d : {&x.extent, &x.a, &x.b, &x.c}) text += str(' ', d->text());
+      for (const Dim* d : {&x.extent, &x.a, &x.b, &x.c, &x.h, &x.w}) text += str(' ', d->text());
     }
   }
   return text;
@@ -61,7 +64,7 @@ class Gathering {
       if (!group.how) continue;
       if (!group.steps.empty() && !reaches(group, i)) close(group);
       group.steps.push_back(i);
-      if (static_cast<int>(group.steps.size()) == group.how->most) close(group);
+      if (static_cast<int>(group.steps.size()) >= group.how->most) close(group);
     }
     for (auto& [_, group] : groups_) close(group);
     std::vector<DraftStep> left;

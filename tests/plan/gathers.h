@@ -1,0 +1,105 @@
+// A target that only plans: large products lie apart from what follows them, and so many of one
+// shape share a launch.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/backends.h"
+#include "base/text.h"
+#include "plan/program.h"
+#include "run/compile.h"
+
+namespace plait::plan {
+
+inline constexpr std::int64_t kLarge =
+    64'000'000;  // operations; smaller products are joined elsewhere
+inline constexpr std::int64_t kAlone = 1 << 20, kGathered = 3 << 10;  // bytes of workspace
+inline constexpr int kNever = 0;
+
+/// The cpu's, but large products lie apart from what follows them, and `most` share a launch.
+class Gathers : public Target {
+ public:
+  explicit Gathers(int most) : most_(most) {}
+  std::string_view name() const override { return "gathers"; }
+  std::string identity() const override { return str("gathers ", most_); }
+  int threads() const override { return 1; }
+  Decision has_hand(const std::string& op) const override { return cpu_->has_hand(op); }
+  PrintedLoop print(const loop::Kernel& kernel, bool fixed) const override {
+    return cpu_->print(kernel, fixed);
+  }
+  PrintedLoop print(const loop::Contraction& c, const loop::Kernel* epilogue, bool fixed,
+                    const std::string& variant) const override {
+    return cpu_->print(c, epilogue, fixed, variant);
+  }
+  Choice choose(const loop::Contraction& c, const loop::Kernel* epilogue, bool b_constant,
+                const DimBindings& largest, bool measure) const override {
+    if (!epilogue || evaluate(loop::operations(c), largest) < kLarge) {
+      return cpu_->choose(c, epilogue, b_constant, largest, measure);
+    }
+    Choice out;
+    out.kernel = "library";
+    out.variant = "library apart";
+    out.shared_bytes = kAlone;
+    out.apart = c.dtype;
+    return out;
+  }
+  Choice choose(const LoopCall& call, const DimBindings& largest) const override {
+    return cpu_->choose(call, largest);
+  }
+  Choice choose(const HandCall& call, const DimBindings& largest) const override {
+    return cpu_->choose(call, largest);
+  }
+  std::optional<Together> together(const ProductCall::Part& part,
+                                   const DimBindings&) const override {
+    EXPECT_EQ(part.variant, "library apart");
+    if (most_ == kNever) return std::nullopt;
+    Together out;
+    out.print.call.function.name = "k_pair_0123456789abcdef";
+    out.print.call.rows = 4;
+    out.print.call.table = true;
+    out.print.text = "void k_pair_0123456789abcdef(void) {}\n";
+    out.most = most_;
+    out.shared_bytes = kGathered;
+    return out;
+  }
+  std::unique_ptr<plait::Space> allocate(std::int64_t, const std::string&) const override {
+    throw Bug("this target only plans");
+  }
+  std::unique_ptr<Code> load(const std::vector<std::vector<Call>>&, const std::vector<std::string>&,
+                             bool) const override {
+    throw Bug("this target only plans");
+  }
+
+ private:
+  std::unique_ptr<Target> cpu_ = make_target("cpu", 1);
+  int most_;
+};
+
+inline Program planned(const ir::Graph& graph, int most) {
+  return compile(graph, Gathers(most), {.plan = {}, .use_cache = false}).program;
+}
+
+inline std::vector<const ProductCall*> products_of(const Step& step) {
+  std::vector<const ProductCall*> out;
+  for (const Call& call : step.calls) {
+    if (const auto* product = std::get_if<ProductCall>(&call)) out.push_back(product);
+  }
+  return out;
+}
+
+inline bool is_tabled(const ProductCall& call) { return call.parts[0].generated.table; }
+
+/// How many products each step has that has more than one, in their order.
+inline std::vector<std::size_t> shared_launches(const std::vector<Step>& steps) {
+  std::vector<std::size_t> out;
+  for (const Step& s : steps) {
+    if (const std::size_t count = products_of(s).size(); count > 1) out.push_back(count);
+  }
+  return out;
+}
+
+}  // namespace plait::plan
