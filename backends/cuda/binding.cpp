@@ -1,0 +1,310 @@
+// Buffers' addresses, workspaces, tables and sizes into launches and library calls.
+#include "backends/cuda/binding.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "backends/cuda/fused.h"
+#include "backends/cuda/whole.h"
+#include "codegen/cuda/print.h"
+
+namespace plait::cuda {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+Word word_of(const void* address) { return reinterpret_cast<Word>(address); }
+
+}  // namespace
+
+void Binding::place(const DimBindings& sizes, const Memory& memory,
+                    const std::vector<LaneStep>& laned) {
+  sizes_ = sizes;
+  memory_ = memory;
+  laned_ = laned;
+  bound_ = false;
+  reserve_tables();
+}
+
+void Binding::bind() {
+  if (bound_) return;
+  acts_.clear();
+  first_table_ = flags_bytes();
+  for (std::size_t s = 0; s < steps_.size(); ++s) acts_.push_back(bind_step(s, sizes_));
+  if (units_.is_whole()) bind_whole(sizes_);
+  if (libraries_) libraries_->expect_no_more();
+  bound_ = true;
+}
+
+const std::vector<int>& Binding::read_flags() {
+  device_->read(flags_.data(), tables_, static_cast<std::int64_t>(4 * flags_.size()));
+  return flags_;
+}
+
+void Binding::reserve_tables() {
+  flags_.assign(std::max<std::size_t>(1, steps_.size()), 0);
+  std::int64_t bytes = flags_bytes();
+  for (const std::vector<Call>& calls : steps_) {
+    for (const Call& call : calls) {
+      const auto* loop = std::get_if<LoopCall>(&call);
+      // A row of each of two tables, both rounded up.
+      if (loop) bytes += 2 * rounded(8 * static_cast<std::int64_t>(word_count(*loop) + 1));
+      const auto* product = std::get_if<ProductCall>(&call);
+      if (product && is_tabled(*product)) bytes += tabled_bytes(product->parts[0]);
+    }
+  }
+  if (bytes > tables_bytes_) {
+    if (tables_) device_->release(tables_);
+    tables_ = device_->allocate(bytes, "tables of calls");
+    tables_bytes_ = bytes;
+  }
+  device_->zero(tables_, flags_bytes());
+}
+
+char* Binding::workspace(std::size_t step) const {
+  const int lane = laned_[step].lane;
+  return lane == 0 ? memory_.shared : memory_.side + memory_.side_bytes * (lane - 1);
+}
+
+std::vector<Act> Binding::bind_step(std::size_t step, const DimBindings& sizes) {
+  std::vector<Act> acts;
+  std::map<std::string, std::vector<const LoopCall*>> same;  // loops by function
+  std::vector<const ProductCall*> tabled;
+  std::int64_t shared = 0;
+  for (const Call& call : steps_[step]) {
+    if (const auto* loop = std::get_if<LoopCall>(&call)) {
+      same[loop->function.name].push_back(loop);
+    } else if (const auto* product = std::get_if<ProductCall>(&call)) {
+      if (is_tabled(*product)) {
+        tabled.push_back(product);
+      } else {
+        bind_product(*product, step, sizes, shared, acts);
+      }
+    } else {
+      acts.push_back(bind_hand(std::get<HandCall>(call), step, sizes, shared));
+    }
+  }
+  if (!tabled.empty()) acts.push_back(bind_tabled(tabled, step, sizes, shared));
+  for (const auto& [name, calls] : same) {
+    std::vector<std::vector<Launch>> each;
+    for (const LoopCall* call : calls) each.push_back(bind_loop(*call, step, sizes, shared));
+    if (each.size() > 1 && units_.takes_many(name)) {
+      acts.push_back(together(name, each));
+    } else {
+      for (std::vector<Launch>& launches : each) acts.push_back({{}, std::move(launches)});
+    }
+  }
+  const std::int64_t room = laned_[step].lane == 0 ? memory_.shared_bytes : memory_.side_bytes;
+  check(shared <= room, "step ", step, " wants ", shared, " bytes of workspace, planned were ",
+        room);
+  return acts;
+}
+
+std::vector<Launch> Binding::bind_loop(const LoopCall& call, std::size_t step,
+                                       const DimBindings& sizes, std::int64_t& shared) {
+  Launch launch;
+  launch.function = units_.function(call.function.name);
+  launch.blocks = evaluate(call.rows, sizes);
+  launch.threads = call.threads;
+  launch.block_bytes = call.block_bytes;
+  launch.maps = call.maps;
+  for (int b : call.buffers) launch.words.push_back(word_of(pointer(b)));
+  for (const Dim& size : call.column_sizes) {
+    launch.words.push_back(word_of(workspace(step) + shared));
+    shared += rounded(8 * evaluate(size, sizes));
+  }
+  launch.words.push_back(word_of(flag_of(step)));
+  for (const Dim& d : call.function.parameters) {
+    launch.words.push_back(static_cast<Word>(evaluate(d, sizes)));
+  }
+  std::vector<Launch> out{launch};
+  if (!call.finish_rows.is(0)) {
+    launch.function = units_.function(call.function.name, "_finish");
+    launch.blocks = evaluate(call.finish_rows, sizes);
+    launch.threads = codegen::cuda::kThreads;
+    launch.block_bytes = finish_bytes(call);
+    out.push_back(launch);
+  }
+  return out;
+}
+
+Act Binding::together(const std::string& name, const std::vector<std::vector<Launch>>& each) {
+  Act act;
+  for (std::size_t stage = 0; stage < each[0].size(); ++stage) {
+    std::vector<Word> table, firsts;
+    Launch launch = each[0][stage];
+    launch.function = units_.function(name, stage == 0 ? "_many" : "_finish_many");
+    launch.blocks = 0;
+    for (const std::vector<Launch>& one : each) {
+      table.insert(table.end(), one[stage].words.begin(), one[stage].words.end());
+      firsts.push_back(static_cast<Word>(launch.blocks));
+      launch.blocks += one[stage].blocks;
+    }
+    char* const place = tables_ + first_table_;
+    const auto bytes = static_cast<std::int64_t>(8 * table.size());
+    device_->write(place, table.data(), bytes);
+    device_->write(place + bytes, firsts.data(), static_cast<std::int64_t>(8 * firsts.size()));
+    first_table_ += rounded(bytes + static_cast<std::int64_t>(8 * firsts.size()));
+    launch.words = {word_of(place), word_of(place + bytes), static_cast<Word>(each.size())};
+    act.launches.push_back(std::move(launch));
+  }
+  return act;
+}
+
+void Binding::bind_product(const ProductCall& call, std::size_t step, const DimBindings& sizes,
+                           std::int64_t& shared, std::vector<Act>& acts) {
+  for (const ProductCall::Part& p : call.parts) {
+    if (!p.generated.function.name.empty()) {
+      acts.push_back({{}, bind_loop(p.generated, step, sizes, shared)});
+      continue;
+    }
+    acts.push_back(bind_library(call, p, step, sizes, shared));
+  }
+}
+
+bool Binding::is_tabled(const ProductCall& call) {
+  return call.parts.size() == 1 && call.parts[0].generated.table;
+}
+
+std::int64_t Binding::tabled_bytes(const ProductCall::Part& p) {
+  const std::size_t maps = 16 * at(p.generated.maps) + 8;
+  const std::size_t behind = p.buffers.size() + p.epilogue.parameters.size() + 2;
+  return rounded(8 * static_cast<std::int64_t>(maps + word_count(p.generated))) +
+         2 * rounded(8 * static_cast<std::int64_t>(behind));
+}
+
+Act Binding::bind_tabled(const std::vector<const ProductCall*>& calls, std::size_t step,
+                         const DimBindings& sizes, std::int64_t& shared) {
+  constexpr std::size_t kResult = 2;  // the word of a bare product's result
+  std::vector<Word> table;
+  std::vector<std::vector<Launch>> behind;
+  Launch launch;
+  for (const ProductCall* call : calls) {
+    const ProductCall::Part& p = call->parts[0];
+    char* const product = workspace(step) + shared;
+    shared += result_bytes(loop::bind(p.contraction, sizes), p.contraction.dtype);
+    launch = bind_loop(p.generated, step, sizes, shared)[0];
+    launch.words[kResult] = word_of(product);
+    const std::vector<Word> row = device_->mapped(launch);
+    table.insert(table.end(), row.begin(), row.end());
+    behind.push_back({bind_epilogue(p, product, step, sizes)});
+  }
+  char* const place = tables_ + first_table_;
+  const auto bytes = static_cast<std::int64_t>(8 * table.size());
+  device_->write(place, table.data(), bytes);
+  first_table_ += rounded(bytes);
+  const auto count = static_cast<std::int64_t>(calls.size());
+  launch.blocks = std::min<std::int64_t>(launch.blocks * count, device_->multiprocessors() / 2 * 2);
+  launch.words = {word_of(place), static_cast<Word>(count), table.size() / calls.size()};
+  launch.maps = 0;
+  Act act{{}, {launch}};
+  const std::string& name = calls[0]->parts[0].epilogue.name;
+  if (count > 1 && units_.takes_many(name)) {
+    for (Launch& l : together(name, behind).launches) act.launches.push_back(std::move(l));
+  } else {
+    for (std::vector<Launch>& l : behind) act.launches.push_back(std::move(l[0]));
+  }
+  return act;
+}
+
+Act Binding::bind_library(const ProductCall& call, const ProductCall::Part& p, std::size_t step,
+                          const DimBindings& sizes, std::int64_t& shared) {
+  const loop::BoundContraction bound = loop::bind(p.contraction, sizes);
+  const LibraryVariant variant = library_variant(p.variant);
+  const std::optional<Fused>& fused = variant.fused;
+  const DType result = variant.apart.value_or(bound.dtype);
+  Act act;
+  std::string why;
+  // The same algorithm as was planned with; sizes that are not the largest may want another.
+  for (const std::string& id : {variant.id, std::string()}) {
+    act.library.call = libraries_->make(bound, result, epilogue_of(fused), id, true, why);
+    if (act.library.call) break;
+  }
+  check(act.library.call != nullptr, "a library took a contraction and now does not: ", why);
+  LibraryOperands& o = act.library.operands;
+  o.a = pointer(call.a);
+  o.b = pointer(call.b);
+  char* const apart = workspace(step) + shared;
+  o.c = fused ? pointer(p.buffers[at(fused->result)]) : variant.apart ? apart : pointer(call.c);
+  if (fused && fused->bias >= 0) o.bias = pointer(p.buffers[at(fused->bias)]);
+  if (fused && fused->residual >= 0) o.residual = pointer(p.buffers[at(fused->residual)]);
+  if (variant.apart) shared += result_bytes(bound, result);
+  o.workspace = workspace(step) + shared;
+  shared += rounded(act.library.call->workspace_bytes());
+  if (variant.apart) act.launches.push_back(bind_epilogue(p, apart, step, sizes));
+  return act;
+}
+
+Launch Binding::bind_epilogue(const ProductCall::Part& p, char* product, std::size_t step,
+                              const DimBindings& sizes) {
+  Launch launch;
+  launch.function = units_.function(p.epilogue.name);
+  launch.blocks = evaluate(p.epilogue_rows, sizes);
+  launch.threads = codegen::cuda::kThreads;
+  for (int b : p.buffers) launch.words.push_back(word_of(b < 0 ? product : pointer(b)));
+  launch.words.push_back(word_of(flag_of(step)));
+  for (const Dim& d : p.epilogue.parameters) {
+    launch.words.push_back(static_cast<Word>(evaluate(d, sizes)));
+  }
+  return launch;
+}
+
+Act Binding::bind_hand(const HandCall& call, std::size_t step, const DimBindings& sizes,
+                       std::int64_t& shared) {
+  const HandPlan plan = find_hand(call.op)->plan(call, sizes);
+  const Module& module = units_.hand(call);
+  Act act;
+  for (const HandLaunch& l : plan.launches) {
+    Launch launch;
+    launch.function = module.function(l.function);
+    launch.blocks = l.blocks;
+    launch.threads = l.threads;
+    launch.block_bytes = l.block_bytes;
+    for (const HandWord& w : l.words) {
+      launch.words.push_back(hand_word(w, call, step, workspace(step) + shared));
+    }
+    act.launches.push_back(std::move(launch));
+  }
+  shared += rounded(plan.scratch_bytes);
+  return act;
+}
+
+Word Binding::hand_word(const HandWord& w, const HandCall& call, std::size_t step,
+                        char* scratch) const {
+  switch (w.kind) {
+    case HandWord::kInput:
+      return word_of(pointer(call.input_buffers[at(w.value)]));
+    case HandWord::kOutput:
+      return word_of(pointer(call.output_buffers[at(w.value)]));
+    case HandWord::kScratch:
+      return word_of(scratch + w.value);
+    case HandWord::kBad:
+      return word_of(flag_of(step));
+    case HandWord::kNumber:
+      break;
+  }
+  return static_cast<Word>(w.value);
+}
+
+void Binding::bind_whole(const DimBindings& sizes) {
+  std::vector<Launch> calls;
+  for (std::size_t step = 0; step < steps_.size(); ++step) {
+    std::int64_t shared = 0;
+    each_generated(steps_[step], [&](const LoopCall& call) {
+      calls.push_back(bind_loop(call, step, sizes, shared)[0]);
+    });
+  }
+  whole_launch_ = whole_launch(steps_, calls, memory_, device_->most_block_bytes());
+  whole_launch_.function = units_.whole_function();
+}
+
+std::int64_t result_bytes(const loop::BoundContraction& c, DType dtype) {
+  std::int64_t last = c.c0;
+  for (const auto* axes : {&c.batch, &c.m, &c.n}) {
+    for (const auto& x : *axes) last += std::max<std::int64_t>(0, (x.extent - 1) * x.c);
+  }
+  return rounded((last + 1) * static_cast<std::int64_t>(size_of(dtype)));
+}
+
+}  // namespace plait::cuda
