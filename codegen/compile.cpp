@@ -23,6 +23,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/cpus.h"
 #include "base/error.h"
 #include "codegen/cache.h"
 #include "codegen/compiler.h"
@@ -121,7 +122,12 @@ class Batch {
   void run(int jobs, const std::function<void(int)>& progress) {
     std::vector<std::thread> threads;
     try {
-      for (int i = 0; i < jobs; ++i) threads.emplace_back([this] { work(); });
+      for (int i = 0; i < jobs; ++i) {
+        threads.emplace_back([this] {
+          stay_on(process_cpus());  // and with it the compilers: their maker may be pinned
+          work();
+        });
+      }
     } catch (const std::system_error&) {  // those that could be started do; this one, if none could
       if (threads.empty()) work();
     }
@@ -249,7 +255,7 @@ Built build(const std::vector<std::string>& sources, const CompileOptions& optio
   }
   if (!missing.empty()) {
     const int total = static_cast<int>(missing.size());
-    const int cpus = static_cast<int>(std::thread::hardware_concurrency());
+    const int cpus = static_cast<int>(process_cpus().size());
     std::vector<std::string> command = compiler.command;
     for (const std::string& flag : words(flags)) command.push_back(flag);
     Places places(folder, why_no_cache);

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/cpus.h"
+
 namespace plait {
 
 /// Calls work(i) for every i below `count`, from several threads. What one of them raises is raised
@@ -28,8 +30,13 @@ void in_parallel(std::size_t count, Work work) {
     }
   };
   std::vector<std::thread> threads;
-  const std::size_t most = std::min<std::size_t>(std::thread::hardware_concurrency(), 16);
-  for (std::size_t t = 1; t < std::min(most, count); ++t) threads.emplace_back(take);
+  const std::size_t most = std::min<std::size_t>(process_cpus().size(), 16);
+  for (std::size_t t = 1; t < std::min(most, count); ++t) {
+    threads.emplace_back([&] {
+      stay_on(process_cpus());  // their maker may be pinned
+      take();
+    });
+  }
   take();
   for (std::thread& thread : threads) thread.join();
   if (trouble) std::rethrow_exception(trouble);

@@ -5,7 +5,6 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/cpus.h"
 #include "base/error.h"
 
 namespace plait::cpu {
@@ -63,39 +63,6 @@ bool spin(std::chrono::nanoseconds time, Ready ready) {
     }
   } while (std::chrono::steady_clock::now() < end);
   return false;
-}
-
-std::vector<int> affinity_mask() {
-  std::vector<int> cpus;
-  for (int count = 1024; count <= 1 << 20; count *= 4) {
-    cpu_set_t* set = CPU_ALLOC(count);
-    const std::size_t bytes = CPU_ALLOC_SIZE(count);
-    const bool enough = set != nullptr && ::sched_getaffinity(0, bytes, set) == 0;
-    for (int cpu = 0; enough && cpu < count; ++cpu) {
-      if (CPU_ISSET_S(cpu, bytes, set)) cpus.push_back(cpu);
-    }
-    CPU_FREE(set);
-    if (enough) break;
-  }
-  if (cpus.empty()) cpus.push_back(0);
-  return cpus;
-}
-
-/// The mask that the process started with: asked once, before a pool pins anything.
-const std::vector<int>& process_cpus() {
-  static const std::vector<int> cpus = affinity_mask();
-  return cpus;
-}
-
-/// A cpu that has gone since is no reason to stop: the thread then runs where it may.
-void pin_this_thread(int cpu) {
-  cpu_set_t* set = CPU_ALLOC(cpu + 1);
-  if (set == nullptr) return;
-  const std::size_t bytes = CPU_ALLOC_SIZE(cpu + 1);
-  CPU_ZERO_S(bytes, set);
-  CPU_SET_S(cpu, bytes, set);
-  ::pthread_setaffinity_np(::pthread_self(), bytes, set);
-  CPU_FREE(set);
 }
 
 }  // namespace
@@ -145,7 +112,7 @@ struct Pool::Shared {
   }
 
   void work(int thread, int cpu) {
-    if (cpu >= 0) pin_this_thread(cpu);
+    if (cpu >= 0) stay_on({cpu});
     ::pthread_setname_np(::pthread_self(), str("plait-", thread).c_str());
     std::uint32_t seen = 0;
     while (true) {
@@ -210,7 +177,7 @@ Pool::Pool(int threads, bool pin, bool pin_caller)
     throw RunError(str("only ", started, " of ", threads, " threads could be started: ", failed,
                        ". Set PLAIT_THREADS to fewer?"));
   }
-  if (pin_caller && fits) pin_this_thread(cpus[0]);
+  if (pin_caller && fits) stay_on({cpus[0]});
 }
 
 Pool::~Pool() { shared_->end_workers(); }

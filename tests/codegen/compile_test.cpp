@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
+#include "base/cpus.h"
 #include "tests/codegen/compile_case.h"
 #include "tests/raises.h"
 
@@ -125,6 +127,26 @@ TEST_F(Compile, CompilersHaveTheirOwnEntries) {
   ::unsetenv("CC");
   EXPECT_EQ(compiler_identity(), identity);
   EXPECT_EQ(build({adds(1)}).from_cache, 1);
+}
+
+/// Whoever computes may be kept on one cpu; the compilers that it waits for are not.
+TEST_F(Compile, CompilersHaveAllCpus) {
+  const std::string allowed = "Cpus_allowed_list";
+  const std::string said = temporary_ / "said", noting = temporary_ / "noting-cc";
+  write_text(noting, str("#!/bin/sh\n[ \"$1\" = --version ] && echo 'noting 1.0' && exit\n",
+                         "grep ", allowed, " /proc/self/status > ", said, "\nexec cc \"$@\"\n"));
+  std::filesystem::permissions(noting, std::filesystem::perms::owner_all);
+  const std::string here = read_text("/proc/self/status");
+  const std::size_t line = here.find(allowed);
+  const std::string all = here.substr(line, here.find('\n', line) + 1 - line);
+  ::setenv("CC", noting.c_str(), 1);
+  process_cpus();
+  std::thread([&] {
+    stay_on({process_cpus()[0]});
+    EXPECT_EQ(call(build({adds(4)}).libraries[0], 0), 4);
+  }).join();
+  ::unsetenv("CC");
+  EXPECT_EQ(read_text(said), all);
 }
 
 TEST_F(Compile, CCMayCarryArguments) {

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/cpus.h"
 #include "base/error.h"
 
 namespace plait::train {
@@ -19,7 +20,12 @@ Loader::Loader(std::shared_ptr<const Source> source, Sampler sampler, LoaderOpti
   if (options_.prefetch == 0) return;
   threads_.reserve(static_cast<std::size_t>(options_.threads));
   try {
-    for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { work(); });
+    for (int i = 0; i < options_.threads; ++i) {
+      threads_.emplace_back([this] {
+        stay_on(process_cpus());  // not where the thread is kept that computes
+        work();
+      });
+    }
   } catch (const std::system_error& error) {
     if (threads_.empty()) {
       throw RunError(str("cannot start a thread to read data: ", error.what()));

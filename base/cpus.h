@@ -1,0 +1,16 @@
+// The cpus that this process may use, and on which of them a thread runs.
+#pragma once
+
+#include <vector>
+
+namespace plait {
+
+/// The mask that the process started with: asked once. Who pins a thread asks before.
+const std::vector<int>& process_cpus();
+
+/// Keeps this thread on these cpus. One that has gone since is no reason to stop: the thread then
+/// runs where it may. A thread begins where its maker is kept, and so does a program it starts:
+/// stay_on(process_cpus()) frees it.
+void stay_on(const std::vector<int>& cpus);
+
+}  // namespace plait
