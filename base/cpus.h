@@ -1,6 +1,8 @@
 // The cpus that this process may use, and on which of them a thread runs.
 #pragma once
 
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace plait {
@@ -9,8 +11,16 @@ namespace plait {
 const std::vector<int>& process_cpus();
 
 /// Keeps this thread on these cpus. One that has gone since is no reason to stop: the thread then
-/// runs where it may. A thread begins where its maker is kept, and so does a program it starts:
-/// stay_on(process_cpus()) frees it.
+/// runs where it may. A thread begins where its maker is kept, and so does a program it starts.
 void stay_on(const std::vector<int>& cpus);
+
+/// A thread that runs `work` on all cpus of the process, wherever its maker is kept.
+template <class Work>
+std::thread free_thread(Work work) {
+  return std::thread([work = std::move(work)]() mutable {
+    stay_on(process_cpus());
+    work();
+  });
+}
 
 }  // namespace plait

@@ -122,12 +122,8 @@ class Batch {
   void run(int jobs, const std::function<void(int)>& progress) {
     std::vector<std::thread> threads;
     try {
-      for (int i = 0; i < jobs; ++i) {
-        threads.emplace_back([this] {
-          stay_on(process_cpus());  // and with it the compilers: their maker may be pinned
-          work();
-        });
-      }
+      // Who computes is pinned; compilers, which run where their maker may, are not.
+      for (int i = 0; i < jobs; ++i) threads.push_back(free_thread([this] { work(); }));
     } catch (const std::system_error&) {  // those that could be started do; this one, if none could
       if (threads.empty()) work();
     }

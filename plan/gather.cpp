@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "plan/independent.h"
 #include "plan/memory.h"
 
 namespace plait::plan {
@@ -11,13 +12,6 @@ namespace {
 
 /// Steps that one may move down: its operands lie in memory for so long.
 constexpr std::size_t kFarthest = 64;
-
-using Values = std::vector<ir::ValueId>;
-
-bool meet(const Values& a, const Values& b) {
-  return std::any_of(a.begin(), a.end(),
-                     [&](ir::ValueId v) { return std::find(b.begin(), b.end(), v) != b.end(); });
-}
 
 /// The part of a step that is one library's product with a kernel behind it; null: it is another.
 const ProductCall::Part* part_of(const DraftStep& d) {
@@ -49,9 +43,7 @@ class Gathering {
  public:
   Gathering(const ir::Graph& graph, Draft& draft, const Target& target, const DimBindings& largest,
             DecisionLog& log)
-      : draft_(draft), target_(target), largest_(largest), log_(log) {
-    for (const ir::NextState& n : graph.nexts) old_of_[n.value] = graph.find_state(n.state)->value;
-  }
+      : draft_(draft), target_(target), largest_(largest), log_(log), steps_(graph) {}
 
   void run() {
     gone_.assign(draft_.steps.size(), false);
@@ -81,28 +73,15 @@ class Gathering {
     std::vector<std::size_t> steps;
   };
 
-  /// Old values of the states that a step advances.
-  Values overwritten(const DraftStep& d) const {
-    Values out;
-    for (ir::ValueId v : d.writes) {
-      const auto old = old_of_.find(v);
-      if (old != old_of_.end()) out.push_back(old->second);
-    }
-    return out;
-  }
-
   /// Whether all of a group may run where step `to` does.
   bool reaches(const Group& group, std::size_t to) const {
     if (to - group.steps.front() > kFarthest) return false;
     for (std::size_t i : group.steps) {
       const DraftStep& moved = draft_.steps[i];
-      for (std::size_t j = i + 1; j <= to; ++j) {
-        const DraftStep& passed = draft_.steps[j];
-        if (meet(passed.reads, moved.writes) || meet(moved.reads, overwritten(passed))) {
-          return false;
-        }
+      for (std::size_t j = i + 1; j < to; ++j) {
+        if (!steps_.may_pass(moved, draft_.steps[j])) return false;
       }
-      if (meet(draft_.steps[to].reads, overwritten(moved))) return false;
+      if (!steps_.together(moved, draft_.steps[to])) return false;
     }
     return true;
   }
@@ -136,7 +115,7 @@ class Gathering {
   const Target& target_;
   const DimBindings& largest_;
   DecisionLog& log_;
-  std::map<ir::ValueId, ir::ValueId> old_of_;
+  const Independence steps_;
   std::map<std::string, Group> groups_;
   std::vector<bool> gone_;
 };

@@ -1,8 +1,7 @@
 // Joining neighbouring steps that are independent, before anything has an address.
 #include <algorithm>
-#include <map>
-#include <set>
 
+#include "plan/independent.h"
 #include "plan/memory.h"
 
 namespace plait::plan {
@@ -54,30 +53,14 @@ void absorb(DraftStep& to, DraftStep& d) {
 }
 
 void join_independent(const ir::Graph& graph, Draft& draft) {
-  // What a next state would overwrite: who reads that must not run beside who makes it.
-  std::map<ir::ValueId, ir::ValueId> old_of;
-  for (const ir::NextState& n : graph.nexts) old_of[n.value] = graph.find_state(n.state)->value;
-  const auto overwritten = [&](const DraftStep& d) {
-    std::set<ir::ValueId> out;
-    for (ir::ValueId v : d.writes) {
-      const auto old = old_of.find(v);
-      if (old != old_of.end()) out.insert(old->second);
-    }
-    return out;
-  };
-  const auto meets = [](const std::vector<ir::ValueId>& list, const auto& with) {
-    return std::any_of(list.begin(), list.end(), [&](ir::ValueId v) {
-      return std::find(with.begin(), with.end(), v) != with.end();
-    });
-  };
+  const Independence steps(graph);
   std::vector<DraftStep> joined;
   int open = 0;
   for (DraftStep& d : draft.steps) {
     const int kind = kind_of(d);
-    const bool together =
-        kind != 0 && kind == open && joined.back().step.calls.size() < kMostCalls &&
-        !meets(d.reads, joined.back().writes) && !meets(d.reads, overwritten(joined.back())) &&
-        !meets(joined.back().reads, overwritten(d));
+    const bool together = kind != 0 && kind == open &&
+                          joined.back().step.calls.size() < kMostCalls &&
+                          steps.together(joined.back(), d);
     if (together) {
       absorb(joined.back(), d);
     } else {

@@ -32,10 +32,7 @@ void in_parallel(std::size_t count, Work work) {
   std::vector<std::thread> threads;
   const std::size_t most = std::min<std::size_t>(process_cpus().size(), 16);
   for (std::size_t t = 1; t < std::min(most, count); ++t) {
-    threads.emplace_back([&] {
-      stay_on(process_cpus());  // their maker may be pinned
-      take();
-    });
+    threads.push_back(free_thread([&] { take(); }));
   }
   take();
   for (std::thread& thread : threads) thread.join();

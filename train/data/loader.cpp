@@ -21,10 +21,7 @@ Loader::Loader(std::shared_ptr<const Source> source, Sampler sampler, LoaderOpti
   threads_.reserve(static_cast<std::size_t>(options_.threads));
   try {
     for (int i = 0; i < options_.threads; ++i) {
-      threads_.emplace_back([this] {
-        stay_on(process_cpus());  // not where the thread is kept that computes
-        work();
-      });
+      threads_.push_back(free_thread([this] { work(); }));
     }
   } catch (const std::system_error& error) {
     if (threads_.empty()) {

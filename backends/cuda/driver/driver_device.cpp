@@ -31,8 +31,15 @@ double seconds_since(Clock::time_point start) {
 
 /// See pl_begin() in codegen/cuda/prelude_device.h.
 bool waits_itself(const std::string& kernel) {
-  static const char* const off = std::getenv("PLAIT_CUDA_EARLY");
-  return kernel.starts_with("k_") && !(off && std::string_view(off) == "0");
+  static const bool early = [] {
+    const char* const given = std::getenv("PLAIT_CUDA_EARLY");
+    const std::string_view text = given ? given : "";
+    if (text != "" && text != "0" && text != "1") {
+      fail("PLAIT_CUDA_EARLY is ", text, "; it is 0 or 1");
+    }
+    return text != "0";
+  }();
+  return early && kernel.starts_with("k_");
 }
 
 CUdeviceptr address(const char* data) { return reinterpret_cast<CUdeviceptr>(data); }

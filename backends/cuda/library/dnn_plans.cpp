@@ -8,7 +8,8 @@
 #include <map>
 #include <mutex>
 #include <system_error>
-#include <thread>
+
+#include "base/cpus.h"
 
 namespace plait::cuda {
 namespace {
@@ -126,7 +127,7 @@ std::vector<std::shared_ptr<const NamedPlan>> named_plans(const DnnApi& api,
       }
     }
   };
-  const std::size_t cpus = std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t cpus = process_cpus().size();
   std::vector<std::future<void>> others;
   try {
     while (others.size() + 1 < std::min({kThreads, cpus, todo.size()})) {
