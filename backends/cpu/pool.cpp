@@ -117,11 +117,11 @@ struct Pool::Shared {
     std::uint32_t seen = 0;
     while (true) {
       await_news(seen);
-      if (stop.load()) return;
       const std::uint64_t joined = gate.fetch_add(1);
       seen = epoch_of(joined);
       if ((joined & kOpen) != 0) take_tasks(thread);
       leave();
+      if (stop.load()) return;  // after the epoch was read: the end's own epoch may be this one
     }
   }
 

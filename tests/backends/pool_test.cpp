@@ -140,6 +140,19 @@ TEST(Pool, EndsSpinningAsleepAndUnused) {
   }
 }
 
+TEST(Pool, EndsWhereWorkersLoseTheCpuAnywhere) {  // a worker that misses the end hangs this test
+  std::vector<std::thread> busy;
+  for (int i = 0; i < 8; ++i) {
+    busy.emplace_back([] {
+      for (int round = 0; round < 5000; ++round) {
+        Pool pool(2);
+        for (int run = 0; run < round % 7; ++run) pool.each(2, [](std::int64_t, int) {});
+      }
+    });
+  }
+  for (std::thread& thread : busy) thread.join();
+}
+
 TEST(Pool, SleepingWorkersTakeNoTime) {
   Pool pool(std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
   pool.each(8, [](std::int64_t, int) {});
