@@ -6,6 +6,7 @@
 
 #include "models/package.h"
 #include "ops/activation.h"
+#include "ops/arithmetic.h"
 #include "ops/constant.h"
 #include "ops/contract.h"
 #include "ops/index.h"
@@ -82,9 +83,7 @@ Tensor shifted(const nn::Module& module, const Tensor& x, Past past) {
 
 /// Blended with the step before, per channel.
 Tensor mixed(const Tensor& x, const Tensor& before, const nn::Parameter& mix) {
-  const Tensor u = mix.in(x);
-  const Tensor now = x * u;
-  return now + before * (1 - u);
+  return ops::lerp(before, x, mix.in(x));
 }
 
 /// wkv with its state carried, in f32 for halves: it sums the whole past.

@@ -134,9 +134,25 @@ inline constexpr Op atan2{
     }}},
     .colour = Colour::kBlack, .samples = kPairs,
     .exact = [](const double* x, const NodeView&) { return std::atan2(x[0], x[1]); }};
+
+inline constexpr Op lerp{
+    .name = "lerp", .inputs = {"a", "b", "t"}, .dtypes = kFloats,
+    .traits = kElementwise | kWideGrad,
+    .infer = elementwise,
+    .scalar = [](In x) { return x[1] * x[2] + x[0] * (1 - x[2]); },
+    .grads = {{"a,b,t", [](GradCtx& g) -> Grads {
+      return {g.wants(0) ? g.dy() * (1 - g.in(2)) : Tensor(),
+              g.wants(1) ? g.dy() * g.in(2) : Tensor(),
+              g.wants(2) ? g.dy() * (g.in(1) - g.in(0)) : Tensor()};
+    }}},
+    .colour = Colour::kGray,
+    .samples = "f32[7], f32[7], f32[7]; f32[3,5], f32[3,5], f32[5]; f32[2,1,4], f32[3,1], f32[]; "
+               "f32[0], f32[0], f32[]",
+    .exact = [](const double* x, const NodeView&) { return x[1] * x[2] + x[0] * (1 - x[2]); },
+    .doc = "b * t + a * (1 - t); the slope of t is one sum, of b - a"};
 // clang-format on
 
-inline constexpr const Op* kArithmetic[] = {&add, &sub, &mul,     &div,     &floor_div,
-                                            &mod, &pow, &maximum, &minimum, &atan2};
+inline constexpr const Op* kArithmetic[] = {&add, &sub,     &mul,     &div,   &floor_div, &mod,
+                                            &pow, &maximum, &minimum, &atan2, &lerp};
 
 }  // namespace plait::ops

@@ -270,14 +270,23 @@ class Grouper {
 
 Grouping group(const ir::Graph& graph, const std::vector<NodeFacts>& facts, const Layouts& layouts,
                const GroupOptions& options, DecisionLog& log) {
-  const std::vector<char> none(graph.nodes.size(), 0);
-  DecisionLog tried;
-  Grouping plain = Grouper(graph, facts, layouts, options, tried).run(none);
-  const std::vector<char> again =
-      options.fuse ? made_again(GroupSight(graph, facts, layouts, plain), log) : none;
-  if (again != none) return Grouper(graph, facts, layouts, options, log).run(again);
-  log.insert(log.end(), tried.begin(), tried.end());
-  return plain;
+  constexpr int kRounds = 3;
+  std::vector<char> again(graph.nodes.size(), 0);
+  for (int round = 0;; ++round) {
+    DecisionLog tried;
+    Grouping result = Grouper(graph, facts, layouts, options, tried).run(again);
+    bool more = false;
+    if (options.fuse && round < kRounds) {
+      const std::vector<char> found = made_again(GroupSight(graph, facts, layouts, result), log);
+      for (std::size_t n = 0; n < again.size(); ++n) {
+        more = more || (found[n] && !again[n]);
+        again[n] = again[n] || found[n];
+      }
+    }
+    if (more) continue;  // without those, others may be worth making again where they are read
+    log.insert(log.end(), tried.begin(), tried.end());
+    return result;
+  }
 }
 
 }  // namespace plait::plan

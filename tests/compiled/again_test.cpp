@@ -62,6 +62,23 @@ constexpr Case kCases[] = {
   %t = sum(%g, axes=[0])  : f32[64]
   return %t
 })"},
+    {"OneMoreOnceOthersAre", "%c %f", "made again",
+     R"(graph g(x: bf16[64,64], w: bf16[64,64], v: bf16[64,64], m: f32[64], k: f32[64]) {
+  %p = linear(x, w)       : bf16[64,64]
+  %q = linear(x, v)       : bf16[64,64]
+  %e = cast(%p, dtype=f32) : f32[64,64]
+  %f = cast(%q, dtype=f32) : f32[64,64]
+  %a = mul(%e, m)         : f32[64,64]
+  %b = mul(%f, k)         : f32[64,64]
+  %c = add(%a, %b)        : f32[64,64]
+  %d = pad(%c, low=[-1,0], high=[1,0]) : f32[64,64]
+  %g = mul(%e, k)         : f32[64,64]
+  %h = mul(%f, m)         : f32[64,64]
+  %i = add(%g, %h)        : f32[64,64]
+  %y = add(%i, %d)        : f32[64,64]
+  %t = sum(%y, axes=[1])  : f32[64]
+  return %t
+})"},
     {"ThreeOfOneMadeTwice", "%c", "made twice",
      R"(graph g(x: f32[48,48], w: f32[48,48]) {
   %h = matmul(x, w)       : f32[48,48]
