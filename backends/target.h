@@ -225,6 +225,8 @@ class Code {
   /// Runs all steps as one function; false when there is none.
   virtual bool run_whole(const char*& error) = 0;
   virtual bool has_whole() const = 0;
+  /// run_whole() returns before it is done.
+  virtual bool runs_beside() const { return false; }
   /// A target may run behind its caller's back. This waits for it; null, or what went wrong since
   /// the last time, and in which step.
   virtual const char* wait(std::size_t& step) = 0;

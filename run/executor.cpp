@@ -58,6 +58,10 @@ void permute(const std::byte* from, std::byte* to, const Laid& laid, bool into_l
   if (!axes.empty() && laid.bytes() > 0) walk(walk, 0, from, to);
 }
 
+bool is_of(const Array& value, const ir::Type& type) {
+  return value.dtype() == type.dtype && shape_of(value.sizes()) == type.shape;
+}
+
 /// RunError when the device has less than the program takes.
 void check_fits(const plan::Program& p, std::int64_t free) {
   std::int64_t feeds = 0;  // of two runs
@@ -185,21 +189,34 @@ Array Executor::take(int held) const {
   return out;
 }
 
-void Executor::set_feed(const std::string& name, const Array& value) {
+int Executor::held_feed(const std::string& name) const {
   for (const plan::Binding& feed : program_.feeds) {
-    if (feed.name != name) continue;
-    const ir::Type& type = program_.values[at(feed.held)].type;
-    Shape want = type.shape;
-    for (Dim& d : want) d = Dim(evaluate(d, sizes_));
-    if (value.dtype() != type.dtype || !(shape_of(value.sizes()) == want)) {
-      fail("feed '", name, "' is ", type_text(value), ", the program wants ", type.dtype,
-           shape_text(want));
-    }
-    const int buffer = program_.values[at(feed.held)].buffer;
-    if (!code_->feed(buffer, value.data(), laid_of(feed.held, value))) put(feed.held, value);
-    return;
+    if (feed.name == name) return feed.held;
   }
   fail("program ", program_.graph_name, " has no feed '", name, "'");
+}
+
+ir::Type Executor::wanted(int held) const {
+  ir::Type type = program_.values[at(held)].type;
+  for (Dim& d : type.shape) d = Dim(evaluate(d, sizes_));
+  return type;
+}
+
+void Executor::set_feed(const std::string& name, const Array& value) {
+  const int held = held_feed(name);
+  const ir::Type type = wanted(held);
+  if (!is_of(value, type)) {
+    fail("feed '", name, "' is ", type_text(value), ", the program wants ", type.dtype,
+         shape_text(type.shape));
+  }
+  const int buffer = program_.values[at(held)].buffer;
+  if (!code_->feed(buffer, value.data(), laid_of(held, value))) put(held, value);
+}
+
+bool Executor::feed_ahead(const std::string& name, const Array& value) {
+  const int held = held_feed(name);
+  return is_of(value, wanted(held)) &&
+         code_->feed(program_.values[at(held)].buffer, value.data(), laid_of(held, value));
 }
 
 int Executor::held_state(const std::string& name) const {

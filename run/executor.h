@@ -24,6 +24,11 @@ class Executor {
   const DimBindings& sizes() const { return sizes_; }
 
   void set_feed(const std::string& name, const Array& value);
+  /// A feed of the run after the one that goes on. False: it cannot be taken before that is done,
+  /// or is not what the program wants at its present sizes.
+  bool feed_ahead(const std::string& name, const Array& value);
+  /// Whether run() may return before it is done.
+  bool runs_beside() const { return code_->runs_beside(); }
   void set_state(const std::string& name, const Array& value);
   /// All its elements are 0.
   void zero_state(const std::string& name);
@@ -70,6 +75,9 @@ class Executor {
   Space& space_of(int buffer) const;
   std::int64_t offset_of(int buffer) const;
   int held_state(const std::string& name) const;
+  int held_feed(const std::string& name) const;
+  /// What a feed is at the present sizes.
+  ir::Type wanted(int held) const;
   void put(int held, const Array& value);
   Laid laid_of(int held, const Array& value) const;
   /// Whether code holds a packed copy of it.

@@ -3,6 +3,7 @@
 #include "run/session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/backends.h"
 #include "base/text.h"
@@ -273,28 +274,41 @@ const plan::Program* Session::program(const RunRequest& request) {
   return target_ ? &loaded(request).executor->program() : nullptr;
 }
 
-Arrays Session::run_compiled(const RunRequest& request) {
+Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
   const ir::Graph& graph = find_graph(package_, request.graph);
   Loaded& current = loaded(request);
   Executor& executor = *current.executor;
   refresh(current);
+  std::set<std::string> fed = std::exchange(current.fed, {});
+  if (!request.ahead) fed.clear();
   if (!executor.program().symbols.empty()) {
     const DimBindings sizes = executor.sizes_from(request.feeds);
-    if (executor.sizes().empty() || !(sizes == executor.sizes())) executor.set_sizes(sizes);
+    if (executor.sizes().empty() || !(sizes == executor.sizes())) {
+      executor.set_sizes(sizes);
+      fed.clear();
+    }
   }
   check_feeds(graph, request.feeds, executor.sizes());
-  for (const auto& [name, array] : request.feeds) executor.set_feed(name, array);
+  for (const auto& [name, array] : request.feeds) {
+    if (!fed.count(name)) executor.set_feed(name, array);
+  }
   if (current.advances) {
     if (latest_ != &current) collect();
     latest_ = &current;
     current.version = ++version_;
   }
   executor.run();
+  const Arrays* next = ahead && executor.runs_beside() ? ahead() : nullptr;
+  if (next) {
+    for (const auto& [name, array] : *next) {
+      if (executor.feed_ahead(name, array)) current.fed.insert(name);
+    }
+  }
   return executor.fetches();
 }
 
-Arrays Session::run(const RunRequest& request) {
-  if (target_) return run_compiled(request);
+Arrays Session::run(const RunRequest& request, const Ahead& ahead) {
+  if (target_) return run_compiled(request, ahead);
   const ir::Graph& graph = find_graph(package_, request.graph);
   check_feeds(graph, request.feeds);
   const std::vector<ir::Fetch> fetches = fetches_of(graph, request.fetches);

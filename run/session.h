@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct RunRequest {
   std::string graph;                 // by name; empty: the package's first
   Arrays feeds;                      // every feed of the graph, by name
   std::vector<std::string> fetches;  // fetch or value names; empty: all of the graph's fetches
+  bool ahead = false;                // the feeds are those that the run before was given ahead
 };
 
 class Session {
@@ -35,7 +37,11 @@ class Session {
 
   /// Runs one graph once. UserError on a missing, unknown or ill-typed feed, on an opaque node or
   /// on an op the backend lacks; the states then are as they were before.
-  Arrays run(const RunRequest& request);
+  /// Where the run goes on behind the caller's back, `ahead` is asked meanwhile for the feeds of
+  /// the next run of this graph with these fetches (null: none), which travel beside it. That run
+  /// is then given the same arrays, unchanged, and says `ahead`.
+  using Ahead = std::function<const Arrays*()>;
+  Arrays run(const RunRequest& request, const Ahead& ahead = {});
 
   /// Compiles what the request needs, where the backend runs programs: run() then starts at once.
   /// Of the request's feeds nothing is read.
@@ -60,11 +66,12 @@ class Session {
   struct Loaded {
     std::unique_ptr<Executor> executor;
     std::uint64_t version = 0;
-    bool advances = false;  // names next states
+    bool advances = false;        // names next states
+    std::set<std::string> fed{};  // feeds that the next run finds already
   };
 
   void start(std::uint64_t seed);
-  Arrays run_compiled(const RunRequest& request);
+  Arrays run_compiled(const RunRequest& request, const Ahead& ahead);
   Loaded& loaded(const RunRequest& request);
   /// Gives a program the states as they are now.
   void refresh(Loaded& loaded);

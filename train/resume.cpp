@@ -84,9 +84,13 @@ std::string explain_non_finite(Job& job, std::int64_t step,
   Sampler sampler = training_sampler(job, {from.epoch, from.index});
   Stepper stepper(job);
   for (std::int64_t s = from.step; s < traced; ++s) {
-    stepper.take(s, [&](Batch& into) {
-      read_batch(*job.sources.train, sampler, job.config.train.batch, into);
-    });
+    stepper.take(
+        s,
+        [&](Batch& into) {
+          read_batch(*job.sources.train, sampler, job.config.train.batch, into);
+          return sampler.position();
+        },
+        false);
   }
   const std::string bad = first_non_finite(states_of(*job.session).weights);
   if (!bad.empty())

@@ -1,6 +1,8 @@
 // Taking a step.
 #include "train/stepper.h"
 
+#include <utility>
+
 #include "nn/optimizer.h"
 #include "train/schedule.h"
 
@@ -16,20 +18,38 @@ Array Stepper::rate_of(std::int64_t step) const {
   return Array::scalar(dtype, learning_rate(job_.config, job_.steps, step));
 }
 
-StepResult Stepper::take(std::int64_t step, const Next& next) {
+void Stepper::fill(Filled& into, const Next& next) {
+  try {
+    into.behind = next(into.batch);
+  } catch (...) {
+    into.failed = std::current_exception();
+  }
+}
+
+StepResult Stepper::take(std::int64_t step, const Next& next, bool goes_on) {
   StepResult out;
   out.lr = learning_rate(job_.config, job_.steps, step);
   if (rate_ != out.lr) job_.session->set_state(kLearningRate, rate_of(step));
   rate_ = out.lr;
   const std::int64_t runs = job_.config.train.accumulate;
   for (std::int64_t i = 0; i < runs; ++i) {
-    next(batch_);
-    std::swap(job_.step.feeds, batch_.feeds);  // no copies, and the arrays come back
-    const Arrays results = job_.session->run(job_.step);
-    std::swap(job_.step.feeds, batch_.feeds);
+    std::swap(now_, next_);
+    job_.step.ahead = std::exchange(now_.ahead, false);
+    if (!job_.step.ahead) fill(now_, next);
+    if (now_.failed) std::rethrow_exception(std::exchange(now_.failed, nullptr));
+    const auto ahead = [&]() -> const Arrays* {
+      if (i + 1 == runs && !goes_on) return nullptr;
+      fill(next_, next);
+      next_.ahead = true;
+      return next_.failed ? nullptr : &next_.batch.feeds;
+    };
+    std::swap(job_.step.feeds, now_.batch.feeds);  // no copies, and the arrays come back
+    const Arrays results = job_.session->run(job_.step, ahead);
+    std::swap(job_.step.feeds, now_.batch.feeds);
     out.loss += results.at("loss").real(0) / static_cast<double>(runs);
-    out.samples += batch_.samples;
-    out.tokens += batch_.tokens;
+    out.samples += now_.batch.samples;
+    out.tokens += now_.batch.tokens;
+    out.behind = now_.behind;
     if (const auto norm = results.find("grad_norm"); norm != results.end()) {
       out.gradient_norm = norm->second.real(0);
     }

@@ -2,9 +2,11 @@
 // the graph said of it.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <optional>
 
+#include "train/data/sampler.h"
 #include "train/job.h"
 
 namespace plait::train {
@@ -15,6 +17,7 @@ struct StepResult {
   std::optional<double> gradient_norm;
   bool skipped = false;  // the update was left out: gradients were not all finite
   std::int64_t samples = 0, tokens = 0;
+  Position behind;  // its last batch
 };
 
 class Stepper {
@@ -22,18 +25,28 @@ class Stepper {
   /// The job must outlive it.
   explicit Stepper(Job& job) : job_(job) {}
 
-  /// Fills a batch with what comes next.
-  using Next = std::function<void(Batch& into)>;
-  /// Update number `step`, which counts from 0.
-  StepResult take(std::int64_t step, const Next& next);
+  /// Fills a batch with what comes next, and says where that ends.
+  using Next = std::function<Position(Batch& into)>;
+  /// Update number `step`, which counts from 0. Where a run goes on behind the caller's back, the
+  /// batch behind it is asked for meanwhile; that of the next update only if `goes_on`. What goes
+  /// wrong with it is thrown when it is its turn.
+  StepResult take(std::int64_t step, const Next& next, bool goes_on);
   /// Of that update, as the state holds it.
   Array rate_of(std::int64_t step) const;
   /// The states were set from elsewhere.
   void forget() { rate_.reset(); }
 
  private:
+  struct Filled {
+    Batch batch;
+    Position behind;
+    bool ahead = false;  // asked for before its turn
+    std::exception_ptr failed;
+  };
+  void fill(Filled& into, const Next& next);
+
   Job& job_;
-  Batch batch_;
+  Filled now_, next_;
   std::optional<double> rate_;  // what the state holds
 };
 

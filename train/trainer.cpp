@@ -143,12 +143,11 @@ void Trainer::say_what_runs() {
 }
 
 StepResult Trainer::take_step() {
-  Position behind{state_.epoch, state_.index};
-  const StepResult result =
-      stepper_.take(state_.step, [&](Batch& into) { behind = loader_->next(into); });
+  const StepResult result = stepper_.take(
+      state_.step, [&](Batch& into) { return loader_->next(into); }, state_.step + 1 < job_.steps);
   ++state_.step;
-  state_.epoch = behind.epoch;
-  state_.index = behind.index;
+  state_.epoch = result.behind.epoch;
+  state_.index = result.behind.index;
   state_.samples += result.samples;
   state_.tokens += result.tokens;
   smoothed_.add(result.loss);

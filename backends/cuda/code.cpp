@@ -61,6 +61,7 @@ class CudaCode : public Code {
     return error;
   }
 
+  bool runs_beside() const override { return true; }
   bool run_whole(const char*& error) override {
     if (!code().is_whole() && !device_->can_record()) return false;
     error = run_recorded(1, false);

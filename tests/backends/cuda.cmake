@@ -12,5 +12,5 @@ plait_tests(cuda_whole
   SOURCES cuda_whole_test.cpp device_under_test.cpp
   DEPENDS codegen_cuda backends backends_cuda cuda_emulated)
 plait_tests(cuda_feeds
-  SOURCES cuda_feeds_test.cpp device_under_test.cpp
-  DEPENDS run backends_cuda backends cuda_emulated)
+  SOURCES cuda_ahead_test.cpp cuda_feeds_test.cpp device_under_test.cpp
+  DEPENDS train run backends_cuda backends cuda_emulated)
