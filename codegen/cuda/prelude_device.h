@@ -161,6 +161,17 @@ __device__ __forceinline__ float pl_lane_bf16(const uint16_t* from, int lane) {
 #endif
 }
 
+/// Two halves in a word, for what is no NaN.
+__device__ __forceinline__ uint32_t pl_pack_bf16(float low, float high) {
+#ifdef PL_EMULATED
+  return (uint32_t)pl_f_to_bf16(low) | (uint32_t)pl_f_to_bf16(high) << 16;
+#else
+  uint32_t both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+#endif
+}
+
 /// V neighbouring halves from registers, rounded two at a time.
 template <int V>
 __device__ __forceinline__ void pl_put_bf16(uint16_t* to, const float* from) {
@@ -171,9 +182,7 @@ __device__ __forceinline__ void pl_put_bf16(uint16_t* to, const float* from) {
 #else
   alignas(16) uint32_t both[V / 2];
 #pragma unroll
-  for (int i = 0; i < V / 2; ++i) {
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both[i]) : "f"(from[2 * i + 1]), "f"(from[2 * i]));
-  }
+  for (int i = 0; i < V / 2; ++i) both[i] = pl_pack_bf16(from[2 * i], from[2 * i + 1]);
   pl_move<V / 2>((uint32_t*)to, both);
 #endif
 }

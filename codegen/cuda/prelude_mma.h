@@ -105,9 +105,6 @@ __device__ __forceinline__ void pl_meet(int) {
 __device__ __forceinline__ uint32_t pl_pack_f16(float low, float high) {
   return (uint32_t)pl_f_to_f16(low) | (uint32_t)pl_f_to_f16(high) << 16;
 }
-__device__ __forceinline__ uint32_t pl_pack_bf16(float low, float high) {
-  return (uint32_t)pl_f_to_bf16(low) | (uint32_t)pl_f_to_bf16(high) << 16;
-}
 
 #else
 
@@ -208,11 +205,6 @@ __device__ __forceinline__ void pl_meet(int id) {
 __device__ __forceinline__ uint32_t pl_pack_f16(float low, float high) {
   uint32_t both;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
-}
-__device__ __forceinline__ uint32_t pl_pack_bf16(float low, float high) {
-  uint32_t both;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
 }
 
