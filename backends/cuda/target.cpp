@@ -135,10 +135,9 @@ class CudaTarget : public Target {
     if (evaluate(loop::operations(c), largest) < kWorthATable) return std::nullopt;
     codegen::cuda::ProductOptions how;
     how.pairs = how.together = true;
-    for (const std::string& v : codegen::cuda::product_variants(c, largest, how)) {
-      if (v.find(".pair.") != std::string::npos) how.variant = v;
-    }
-    if (how.variant.empty()) return std::nullopt;
+    const auto variants = codegen::cuda::product_variants(c, largest, how);
+    if (variants.empty()) return std::nullopt;
+    how.variant = variants.front();
     Together out;
     out.print = as_loop(codegen::cuda::print_product(c, nullptr, true, how));
     const std::int64_t blocks = evaluate(out.print.call.rows, largest);

@@ -468,7 +468,7 @@ std::vector<std::string> product_variants(const loop::Contraction& contraction,
   std::vector<std::string> texts;
   for (const Shape& s :
        shapes_for(form_with(contraction, epilogue), largest, options.tf32, options.pairs)) {
-    texts.push_back(to_text(s));
+    if (!options.together || s.core == Core::kPair) texts.push_back(to_text(s));
   }
   return texts;
 }

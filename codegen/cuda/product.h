@@ -22,7 +22,7 @@ struct ProductOptions {
 
 /// Tile shapes that fit the problem, best guess first, as text: rows x columns x k of the tile,
 /// what multiplies (pair, wg and mma: tensor cores, fma), stages, splits of k
-/// ("128x128x64.wg.s3.k2").
+/// ("128x128x64.wg.s3.k2"). With `together` those that can serve several calls.
 std::vector<std::string> product_variants(const loop::Contraction& contraction,
                                           const DimBindings& largest, const ProductOptions& options,
                                           const loop::Kernel* epilogue = nullptr);
