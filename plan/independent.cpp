@@ -6,11 +6,8 @@
 namespace plait::plan {
 namespace {
 
-using Values = std::vector<ir::ValueId>;
-
-bool meet(const Values& a, const Values& b) {
-  return std::any_of(a.begin(), a.end(),
-                     [&](ir::ValueId v) { return std::find(b.begin(), b.end(), v) != b.end(); });
+bool has(const std::vector<ir::ValueId>& values, ir::ValueId v) {
+  return std::find(values.begin(), values.end(), v) != values.end();
 }
 
 }  // namespace
@@ -19,21 +16,21 @@ Independence::Independence(const ir::Graph& graph) {
   for (const ir::NextState& n : graph.nexts) old_of_[n.value] = graph.find_state(n.state)->value;
 }
 
+bool Independence::overwrites(const DraftStep& step, const DraftStep& reader) const {
+  return std::any_of(step.writes.begin(), step.writes.end(), [&](ir::ValueId v) {
+    const auto old = old_of_.find(v);
+    return old != old_of_.end() && has(reader.reads, old->second);
+  });
+}
+
 bool Independence::may_pass(const DraftStep& moved, const DraftStep& passed) const {
-  return !meet(passed.reads, moved.writes) && !meet(moved.reads, overwritten(passed));
+  const auto reads = [&](ir::ValueId v) { return has(passed.reads, v); };
+  return std::none_of(moved.writes.begin(), moved.writes.end(), reads) &&
+         !overwrites(passed, moved);
 }
 
 bool Independence::together(const DraftStep& first, const DraftStep& second) const {
-  return may_pass(first, second) && !meet(second.reads, overwritten(first));
-}
-
-Values Independence::overwritten(const DraftStep& step) const {
-  Values out;
-  for (ir::ValueId v : step.writes) {
-    const auto old = old_of_.find(v);
-    if (old != old_of_.end()) out.push_back(old->second);
-  }
-  return out;
+  return may_pass(first, second) && !overwrites(first, second);
 }
 
 }  // namespace plait::plan

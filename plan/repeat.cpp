@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "plan/independent.h"
 #include "plan/memory.h"
 
 namespace plait::plan {
@@ -26,12 +27,9 @@ struct Candidate {
 class Repeating {
  public:
   Repeating(const ir::Graph& graph, Draft& draft, DecisionLog& log)
-      : graph_(graph), draft_(draft), log_(log) {
+      : graph_(graph), draft_(draft), log_(log), steps_(graph) {
     for (const ir::Fetch& f : graph.fetches) kept_.insert(f.value);
-    for (const ir::NextState& n : graph.nexts) {
-      kept_.insert(n.value);
-      old_of_[n.value] = graph.find_state(n.state)->value;
-    }
+    for (const ir::NextState& n : graph.nexts) kept_.insert(n.value);
     for (const ir::StateUse& use : graph.states) states_.insert(use.value);
   }
 
@@ -84,11 +82,7 @@ class Repeating {
   /// Whether the states that a step reads are as they were until another runs.
   bool are_states_old(const DraftStep& d, int step, int until) const {
     for (int i = step + 1; i < until; ++i) {
-      for (ir::ValueId v : draft_.steps[at(i)].writes) {
-        const auto old = old_of_.find(v);
-        if (old == old_of_.end()) continue;
-        if (std::find(d.reads.begin(), d.reads.end(), old->second) != d.reads.end()) return false;
-      }
+      if (steps_.overwrites(draft_.steps[at(i)], d)) return false;
     }
     return true;
   }
@@ -153,8 +147,8 @@ class Repeating {
   const ir::Graph& graph_;
   Draft& draft_;
   DecisionLog& log_;
+  const Independence steps_;
   std::set<ir::ValueId> kept_, states_;
-  std::map<ir::ValueId, ir::ValueId> old_of_;        // next value -> the state's value
   std::map<ir::ValueId, std::vector<int>> readers_;  // steps, ascending
   std::vector<double> alive_;                        // bytes per step
   int peak_ = 0;

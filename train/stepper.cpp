@@ -33,14 +33,17 @@ StepResult Stepper::take(std::int64_t step, const Next& next, bool goes_on) {
   rate_ = out.lr;
   const std::int64_t runs = job_.config.train.accumulate;
   for (std::int64_t i = 0; i < runs; ++i) {
-    std::swap(now_, next_);
-    job_.step.ahead = std::exchange(now_.ahead, false);
-    if (!job_.step.ahead) fill(now_, next);
+    job_.step.ahead = std::exchange(ahead_, false);
+    if (job_.step.ahead) {
+      std::swap(now_, next_);
+    } else {
+      fill(now_, next);
+    }
     if (now_.failed) std::rethrow_exception(std::exchange(now_.failed, nullptr));
     const auto ahead = [&]() -> const Arrays* {
       if (i + 1 == runs && !goes_on) return nullptr;
       fill(next_, next);
-      next_.ahead = true;
+      ahead_ = true;
       return next_.failed ? nullptr : &next_.batch.feeds;
     };
     std::swap(job_.step.feeds, now_.batch.feeds);  // no copies, and the arrays come back

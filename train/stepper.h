@@ -40,13 +40,13 @@ class Stepper {
   struct Filled {
     Batch batch;
     Position behind;
-    bool ahead = false;  // asked for before its turn
     std::exception_ptr failed;
   };
-  void fill(Filled& into, const Next& next);
+  static void fill(Filled& into, const Next& next);
 
   Job& job_;
   Filled now_, next_;
+  bool ahead_ = false;          // next_ was asked for before its turn
   std::optional<double> rate_;  // what the state holds
 };
 

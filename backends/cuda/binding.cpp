@@ -129,6 +129,14 @@ std::vector<Launch> Binding::bind_loop(const LoopCall& call, std::size_t step,
   return out;
 }
 
+char* Binding::put_table(const std::vector<Word>& words) {
+  char* const place = tables_ + first_table_;
+  const auto bytes = static_cast<std::int64_t>(8 * words.size());
+  device_->write(place, words.data(), bytes);
+  first_table_ += rounded(bytes);
+  return place;
+}
+
 Act Binding::together(const std::string& name, const std::vector<std::vector<Launch>>& each) {
   Act act;
   for (std::size_t stage = 0; stage < each[0].size(); ++stage) {
@@ -141,11 +149,9 @@ Act Binding::together(const std::string& name, const std::vector<std::vector<Lau
       firsts.push_back(static_cast<Word>(launch.blocks));
       launch.blocks += one[stage].blocks;
     }
-    char* const place = tables_ + first_table_;
-    const auto bytes = static_cast<std::int64_t>(8 * table.size());
-    device_->write(place, table.data(), bytes);
-    device_->write(place + bytes, firsts.data(), static_cast<std::int64_t>(8 * firsts.size()));
-    first_table_ += rounded(bytes + static_cast<std::int64_t>(8 * firsts.size()));
+    const std::size_t bytes = 8 * table.size();
+    table.insert(table.end(), firsts.begin(), firsts.end());
+    char* const place = put_table(table);
     launch.words = {word_of(place), word_of(place + bytes), static_cast<Word>(each.size())};
     act.launches.push_back(std::move(launch));
   }
@@ -190,10 +196,7 @@ Act Binding::bind_tabled(const std::vector<const ProductCall*>& calls, std::size
     table.insert(table.end(), row.begin(), row.end());
     behind.push_back({bind_epilogue(p, product, step, sizes)});
   }
-  char* const place = tables_ + first_table_;
-  const auto bytes = static_cast<std::int64_t>(8 * table.size());
-  device_->write(place, table.data(), bytes);
-  first_table_ += rounded(bytes);
+  char* const place = put_table(table);
   const auto count = static_cast<std::int64_t>(calls.size());
   launch.blocks = std::min<std::int64_t>(launch.blocks * count, device_->multiprocessors() / 2 * 2);
   launch.words = {word_of(place), static_cast<Word>(count), table.size() / calls.size()};

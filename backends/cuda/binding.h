@@ -70,6 +70,8 @@ class Binding {
   /// One launch, or two where columns are reduced.
   std::vector<Launch> bind_loop(const LoopCall& call, std::size_t step, const DimBindings& sizes,
                                 std::int64_t& shared);
+  /// Where the words lie, behind the tables before.
+  char* put_table(const std::vector<Word>& words);
   /// Calls of one function: a table of their words, and the first block of each.
   Act together(const std::string& name, const std::vector<std::vector<Launch>>& each);
   void bind_product(const ProductCall& call, std::size_t step, const DimBindings& sizes,
