@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "base/hash.h"
 #include "base/text.h"
 #include "ir/text.h"
 #include "plan/memory.h"
+#include "plan/rounded.h"
 
 namespace plait::plan {
 namespace {
@@ -40,19 +42,21 @@ DimBindings largest(const std::map<std::string, Dim>& symbols) {
   return out;
 }
 
-Program make_program(const ir::Graph& graph, const Target& target, const Options& options) {
+Program make_program(const ir::Graph& given, const Target& target, const Options& options) {
   Program p;
   Clock clock(p.seconds);
-  p.graph_name = graph.name;
-  p.graph_text = ir::print(graph);
+  p.graph_name = given.name;
+  p.graph_text = ir::print(given);
   p.backend = target.name();
   p.target = target.identity();
   p.options = options.text();
   p.threads = target.threads();
   p.lanes = target.lanes();
-  p.symbols = symbols_of(graph);
+  p.symbols = symbols_of(given);
   const DimBindings most = largest(p.symbols);
   clock.lap("text");
+  const std::optional<Rounded> rounded = options.fuse ? keep_rounded(given, p.log) : std::nullopt;
+  const ir::Graph& graph = rounded ? rounded->graph : given;
   const std::vector<NodeFacts> facts = facts_of(graph);
   clock.lap("facts");
   const Layouts layouts = choose_layouts(graph, facts);
@@ -75,6 +79,10 @@ Program make_program(const ir::Graph& graph, const Target& target, const Options
   }
   clock.lap("join");
   assign_memory(sight, draft, target, p);
+  for (std::size_t i = given.states.size(); i < p.states.size(); ++i) {
+    p.rounded.push_back({rounded->of[i - given.states.size()], p.states[i].held});
+  }
+  p.states.resize(given.states.size());
   clock.lap("place");
   for (auto& [name, text] : draft.texts) p.texts.push_back(text);
   p.whole = draft.whole;

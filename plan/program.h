@@ -81,11 +81,12 @@ struct Program {
   std::vector<Step> steps;
   std::vector<Binding> feeds, fetches;
   std::vector<StateBinding> states;
+  std::vector<Binding> rounded;                  // copies that are kept: of which state
   std::vector<std::pair<int, Array>> constants;  // held value, content
   std::vector<std::string> texts;                // functions of the code
   bool whole = false;                            // small: all steps are one function
 
-  std::int64_t states_bytes = 0;  // states and constants
+  std::int64_t states_bytes = 0;  // states, their copies, constants
   std::int64_t arena_bytes = 0;
   std::int64_t scratch_bytes = 0;     // workspaces and packed weights
   std::int64_t persistent_bytes = 0;  // of scratch: packed weights

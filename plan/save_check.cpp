@@ -29,6 +29,7 @@ class Checker {
     for (const Binding& b : p_.feeds) held_number(b.held, b.name);
     for (const Binding& b : p_.fetches) held_number(b.held, b.name);
     for (const StateBinding& s : p_.states) state(s);
+    for (const Binding& b : p_.rounded) rounded(b);
     for (const auto& [number, array] : p_.constants) constant(number, array);
   }
 
@@ -78,6 +79,16 @@ class Checker {
     held_number(s.held, s.state.name);
     const ir::Type& type = p_.values[at(s.held)].type;
     if (!(s.state.type == type)) fail("state '", s.state.name, "' is not ", type);
+  }
+
+  void rounded(const Binding& b) const {
+    held_number(b.held, b.name);
+    const auto of = std::find_if(p_.states.begin(), p_.states.end(),
+                                 [&](const StateBinding& s) { return s.state.name == b.name; });
+    const Held& copy = p_.values[at(b.held)];
+    if (of == p_.states.end() || of->state.type.shape != copy.type.shape) {
+      fail("'", copy.name, "' is no copy of a state '", b.name, "'");
+    }
   }
 
   void constant(int number, const Array& array) const {

@@ -138,7 +138,7 @@ void fields(A& a, T& x) {
   a("target", x.target)("options", x.options)("threads", x.threads);
   a("buffers", x.buffers)("values", x.values)("steps", x.steps);
   a("feeds", x.feeds)("fetches", x.fetches)("states", x.states);
-  a("constants", x.constants)("texts", x.texts)("whole", x.whole);
+  a("rounded", x.rounded)("constants", x.constants)("texts", x.texts)("whole", x.whole);
   a("states_bytes", x.states_bytes)("arena_bytes", x.arena_bytes);
   a("scratch_bytes", x.scratch_bytes)("persistent_bytes", x.persistent_bytes);
   a("shared_bytes", x.shared_bytes)("thread_bytes", x.thread_bytes);

@@ -240,20 +240,38 @@ bool Executor::is_packed(int held) const {
 void Executor::set_state(const std::string& name, const Array& value) {
   const int held = held_state(name);
   put(held, value);
+  each_copy(name, [&](int copy) { put(copy, value.cast(program_.values[at(copy)].type.dtype)); });
   if (is_packed(held)) code_->constants_changed();
 }
 
 void Executor::zero_state(const std::string& name) {
   const int held = held_state(name);
-  const plan::Buffer& buffer = program_.buffers[at(program_.values[at(held)].buffer)];
-  if (is_packed(held) || !states_->zero(buffer.offset, buffer.bytes)) {
-    const ir::Type& type = program_.values[at(held)].type;
-    set_state(name, Array(type.dtype, sizes_of(type.shape)));
-  }
+  bool done = !is_packed(held);
+  const auto zero = [&](int value) {
+    const plan::Buffer& buffer = program_.buffers[at(program_.values[at(value)].buffer)];
+    done = done && states_->zero(buffer.offset, buffer.bytes);
+  };
+  zero(held);
+  each_copy(name, zero);
+  const ir::Type& type = program_.values[at(held)].type;
+  if (!done) set_state(name, Array(type.dtype, sizes_of(type.shape)));
 }
 
 void Executor::fill_state(const std::string& name, const Array& pattern) {
   const int held = held_state(name);
+  fill(held, pattern);
+  each_copy(name, [&](int copy) {
+    const plan::Held& to = program_.values[at(copy)];
+    if (to.layout == program_.values[at(held)].layout) {
+      fill(copy, pattern.cast(to.type.dtype));
+    } else {
+      put(copy, take(held).cast(to.type.dtype));
+    }
+  });
+  if (is_packed(held)) code_->constants_changed();
+}
+
+void Executor::fill(int held, const Array& pattern) {
   const plan::Held& to = program_.values[at(held)];
   const auto width = static_cast<std::int64_t>(size_of(to.type.dtype));
   const std::int64_t bytes = element_count(sizes_of(to.type.shape)) * width;
@@ -261,7 +279,6 @@ void Executor::fill_state(const std::string& name, const Array& pattern) {
   for (std::int64_t i = 0; i < bytes; i += part) {
     space_of(to.buffer).write(offset_of(to.buffer) + i, pattern.data(), std::min(part, bytes - i));
   }
-  if (is_packed(held)) code_->constants_changed();
 }
 
 Array Executor::state(const std::string& name) const {

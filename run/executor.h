@@ -79,6 +79,14 @@ class Executor {
   /// What a feed is at the present sizes.
   ir::Type wanted(int held) const;
   void put(int held, const Array& value);
+  void fill(int held, const Array& pattern);
+  /// Those of a state that the program keeps rounded: they are set with it.
+  template <class See>
+  void each_copy(const std::string& state, See see) {
+    for (const plan::Binding& copy : program_.rounded) {
+      if (copy.name == state) see(copy.held);
+    }
+  }
   Laid laid_of(int held, const Array& value) const;
   /// Whether code holds a packed copy of it.
   bool is_packed(int held) const;

@@ -59,6 +59,9 @@ TEST(SaveCheck, Bindings) {
   EXPECT_EQ(said_of([](Program& p) { p.fetches[0].held = -1; }), "'y' names value -1, there are 4");
   EXPECT_EQ(said_of([](Program& p) { p.states[0].held = 9; }), "'s' names value 9, there are 4");
   EXPECT_EQ(said_of([](Program& p) { p.states[0].held = 1; }), "state 's' is not f32[2]");
+  EXPECT_EQ(said_of([](Program& p) { p.rounded[0].held = 5; }), "'s' names value 5, there are 4");
+  EXPECT_EQ(said_of([](Program& p) { p.rounded[0].name = "t"; }), "'y' is no copy of a state 't'");
+  EXPECT_EQ(said_of([](Program& p) { p.rounded[0].held = 1; }), "'c' is no copy of a state 's'");
   EXPECT_EQ(said_of([](Program& p) { p.constants[0].first = 7; }),
             "'a constant' names value 7, there are 4");
   EXPECT_EQ(said_of([](Program& p) { p.constants[0].second = Array(DType::f32, {3}); }),

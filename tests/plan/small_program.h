@@ -25,6 +25,7 @@ inline Program small_program() {
               {"x", type, {1, 0}, 2},
               {"y", type, {0, 1}, 3}};
   p.states = {{{"s", type, ir::Role::kParam, {}}, 0}};
+  p.rounded = {{"s", 3}};
   p.constants = {{1, Array::of(DType::f32, {2}, {1, 2})}};
   p.feeds = {{"x", 2}};
   p.fetches = {{"y", 3}};
