@@ -186,17 +186,15 @@ struct pl_pair {
     pl_bring(b, maps + 1, P::B::ALONG_K ? k : n, P::B::ALONG_K ? n : k, full + stage, true);
   }
 
-  /// Every other tile of the block; the groups' loops over k come one after the other. What becomes
-  /// of the last tile is made by both.
+  /// Every other tile of the block; the groups' loops over k come one after the other.
   __device__ __forceinline__ void multiply() {
     const int group = threadIdx.x / 128 - 1;
     const int64_t step = gridDim.x / 2;
     const I steps = (P::depth(table + WORDS) + K - 1) / K;
     int64_t gone = group * (int64_t)steps;  // steps of the tiles before
-    int64_t tile = blockIdx.x / 2 + group * step;
-    if (group == 1) pl_pass<256>(2);  // the first turn is the other's
+    if (group == 1) pl_pass<256>(2);        // the first turn is the other's
 #pragma unroll 1
-    for (; tile < all; tile += 2 * step) {
+    for (int64_t tile = blockIdx.x / 2 + group * step; tile < all; tile += 2 * step) {
       const pl_word* const w = call_of(tile) + WORDS;
       I m, n;
       place(w, tile, m, n);
@@ -206,40 +204,16 @@ struct pl_pair {
       pl_meet<256>(2 + group);
       loop(w, m, n, steps, (int)(gone % STAGES), (int)(gone / STAGES & 1), low, high);
       gone += 2 * (int64_t)steps;
-      const bool shares = tile + step >= all;
-      if (shares) {
-        pl_meet<256>(4);  // the other has put its own
-        low.lay(shared + STAGES * STAGE, Core::warp() ^ 4);
-        pl_pass<256>(5);
-      }
-#pragma unroll 1
-      for (int half = shares; half < 2; ++half) {
-        if (half == 0) {
-          low.lay(shared + STAGES * STAGE, Core::warp());
-        } else {
-          high.lay(shared + STAGES * STAGE, Core::warp());
-        }
-        __syncwarp();
-        put_half(w, m + half * 64, n);
-        __syncwarp();
-      }
+      // Rows of a warp are counted over both groups.
+      const I first = m - (I)(Core::warp() / 4 * 64);
+      pl_target<P> to{w, 0, first, n, P::rows(w), P::columns(w), nullptr, 0};
+      low.finish(to, shared + STAGES * STAGE);
+      __syncwarp();
+      to.row = first + 64;
+      high.finish(to, shared + STAGES * STAGE);
+      __syncwarp();
+      pl_report<P>(w, to.bad);
     }
-    // The last tile of the block is this group's, and done, or the other's.
-    const int64_t last = tile - step;
-    if (last < blockIdx.x / 2 || last >= all) return;
-    pl_pass<256>(4);
-    pl_meet<256>(5);
-    const pl_word* const w = call_of(last) + WORDS;
-    I m, n;
-    place(w, last, m, n);
-    put_half(w, m, n);
-  }
-
-  /// The 64 rows from m on whose sums are laid out for this group; a warp's are counted over both.
-  __device__ __forceinline__ void put_half(const pl_word* w, I m, I n) {
-    pl_target<P> to{w, 0, m - (I)(Core::warp() / 4 * 64), n, P::rows(w), P::columns(w), nullptr, 0};
-    Core::put(to, shared + STAGES * STAGE);
-    pl_report<P>(w, to.bad);
   }
 
   __device__ __forceinline__ void loop(const pl_word* w, I m, I n, I steps, int stage, int parity,

@@ -118,26 +118,17 @@ struct pl_mma_core {
   /// By way of shared memory, so that a warp's lanes have neighbouring columns and the sums'
   /// registers are free for what comes of them.
   __device__ __forceinline__ void finish(pl_target<P>& to, unsigned char* spare) {
-    lay(spare, warp());
-    __syncwarp();
-    put(to, spare);
-  }
-  /// For `by`, the warp that will put them.
-  __device__ __forceinline__ void lay(unsigned char* spare, int by) {
-    const int lane = threadIdx.x % 32;
-    S* const sums = (S*)spare + by * (WM * LINE);
-#pragma unroll
-    for (int k = 0; k < MI; ++k) {
-      lay_out(sums + (k * 16 + lane / 4) * LINE + lane % 4 * 2, sum[k]);
-    }
-  }
-  static __device__ __forceinline__ void put(pl_target<P>& to, const unsigned char* spare) {
     constexpr int V = P::SPLITS > 1 ? P::PARTS : P::PUT;  // neighbours stored at once
     constexpr int ACROSS = WN / V < 32 ? WN / V : 32, DOWN = 32 / ACROSS;  // lanes in a row, rows
     constexpr int U = P::PIECES;
     static_assert(WM % (DOWN * U) == 0 && WN % (ACROSS * V) == 0, "pieces");
     const int lane = threadIdx.x % 32, i = lane / ACROSS, j = lane % ACROSS * V;
-    const S* const sums = (const S*)spare + warp() * (WM * LINE);
+    S* const sums = (S*)spare + warp() * (WM * LINE);
+#pragma unroll
+    for (int k = 0; k < MI; ++k) {
+      lay_out(sums + (k * 16 + lane / 4) * LINE + lane % 4 * 2, sum[k]);
+    }
+    __syncwarp();
 #pragma unroll 1
     for (int r = i; r < WM; r += DOWN * U) {
 #pragma unroll 1
