@@ -67,6 +67,7 @@ class Contents {
  public:
   explicit Contents(const Program& p) : p_(p), graph_(ir::parse_graph(p.graph_text)) {
     for (const StateBinding& s : p.states) put(p.values[at(s.held)].buffer, s.state.name);
+    for (const Binding& c : p.rounded) put(p.values[at(c.held)].buffer, rounded(c));
     for (const Binding& f : p.feeds) put(p.values[at(f.held)].buffer, f.name);
     for (const auto& [held, _] : p.constants) {
       put(p.values[at(held)].buffer, p.values[at(held)].name);
@@ -89,6 +90,9 @@ class Contents {
     for (const ir::NextState& n : graph_.nexts) {
       EXPECT_EQ(lies_[state_buffer(n.state)], graph_.value(n.value).name);
     }
+    for (const Binding& c : p_.rounded) {
+      EXPECT_EQ(lies_[p_.values[at(c.held)].buffer], rounded(c));
+    }
     for (std::size_t i = 0; i < graph_.fetches.size(); ++i) {
       const int b = p_.values[at(p_.fetches[i].held)].buffer;
       EXPECT_EQ(lies_[b], graph_.value(graph_.fetches[i].value).name);
@@ -103,6 +107,12 @@ class Contents {
       if (s.state.name == name) return p_.values[at(s.held)].buffer;
     }
     return -1;
+  }
+
+  /// The value that a kept copy of a state stands for.
+  std::string rounded(const Binding& copy) const {
+    const std::string& name = p_.values[at(copy.held)].name;
+    return name.substr(0, name.rfind(".kept"));
   }
 
   /// A step names the first output of each of its nodes.
