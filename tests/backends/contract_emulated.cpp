@@ -59,18 +59,52 @@ struct Wide {
   }
 };
 
+/// The same with pairs of bf16: the odd ones are added last.
+struct WideDot : Wide {
+  struct Pair {
+    std::uint16_t element[2 * kLanes];
+  };
+  static Pair load_pairs(const std::uint16_t* p) {
+    Pair r;
+    __builtin_memcpy(r.element, p, sizeof r.element);
+    return r;
+  }
+  static Pair broadcast_pair(const std::uint16_t* p) {
+    Pair r;
+    for (int i = 0; i < 2 * kLanes; ++i) r.element[i] = p[i % 2];
+    return r;
+  }
+  static Reg dot(const Pair& a, const Pair& b, const Reg& sum) {
+    return make([&](int i) {
+      const auto product = [&](int j) {
+        return bf16_value(a.element[j]) * bf16_value(b.element[j]);
+      };
+      return sum.lane[i] + product(2 * i) + product(2 * i + 1);
+    });
+  }
+};
+
 }  // namespace
 
 const Kernels& emulated_avx512_kernels() {
-  static constexpr TileShape shapes[] = {shape_of<Wide, 14, 2>(), shape_of<Wide, 8, 3>(),
-                                         shape_of<Wide, 6, 4>()};
+  static constexpr TileShape shapes[] = {shape_of<Singles<Wide>, 14, 2>(),
+                                         shape_of<Singles<Wide>, 8, 3>(),
+                                         shape_of<Singles<Wide>, 6, 4>()};
   static constexpr Kernels kernels = vector_kernels<Wide>(shapes, 3);
+  return kernels;
+}
+
+const Kernels& emulated_avx512bf16_kernels() {
+  static constexpr TileShape shapes[] = {shape_of<Pairs<WideDot>, 14, 2>(),
+                                         shape_of<Pairs<WideDot>, 8, 3>(),
+                                         shape_of<Pairs<WideDot>, 6, 4>()};
+  static constexpr Kernels kernels = half_kernels<WideDot>(shapes, 3);
   return kernels;
 }
 
 const Kernels& emulated_amx_kernels() {
   static constexpr TileShape shapes[] = {{32, 32, &tile_block<EmulatedTiles>}};
-  static constexpr Kernels kernels = tile_kernels<Wide, EmulatedTiles>(shapes, 1);
+  static constexpr Kernels kernels = half_kernels<Wide>(shapes, 1, &EmulatedTiles::release);
   return kernels;
 }
 

@@ -7,6 +7,7 @@
 namespace plait::cpu {
 
 const Kernels& emulated_avx512_kernels();
+const Kernels& emulated_avx512bf16_kernels();
 const Kernels& emulated_amx_kernels();
 
 }  // namespace plait::cpu

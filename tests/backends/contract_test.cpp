@@ -75,7 +75,7 @@ std::vector<Case> conv_cases(bool nchw) {
 std::vector<Variant> with_small_blocks(const std::vector<Variant>& guessed) {
   std::vector<Variant> all = guessed;
   for (Variant v : guessed) {
-    v.kc = v.isa == Isa::kAmx ? 64 : 24;
+    v.kc = v.isa >= Isa::kAvx512Bf16 ? 64 : 24;
     v.mc = v.mr + 3;
     v.nc = v.nr;
     all.push_back(v);
@@ -137,6 +137,12 @@ TEST(Contract, Avx512ShapesEmulated) {
     expect_emulated_right(cases, DType::f32, Isa::kAvx512, emulated_avx512_kernels());
   }
   expect_emulated_right(conv_cases(false), DType::bf16, Isa::kAvx512, emulated_avx512_kernels());
+}
+
+TEST(Contract, PairsOfBf16Emulated) {
+  for (const auto& cases : {matmul_cases(), conv_cases(false), conv_cases(true)}) {
+    expect_emulated_right(cases, DType::bf16, Isa::kAvx512Bf16, emulated_avx512bf16_kernels());
+  }
 }
 
 TEST(Contract, AmxTilesEmulatedInBf16) {

@@ -75,6 +75,8 @@ std::int64_t least_work(Isa isa, DType dtype) {
       return 1'000'000;
     case Isa::kAvx512:
       return 1'500'000;
+    case Isa::kAvx512Bf16:
+      return 2'500'000;
     case Isa::kAmx:
       return dtype == DType::bf16 ? 8'000'000 : 2'000'000;
   }

@@ -21,7 +21,8 @@ set_source_files_properties(contract/kernels_portable.cpp PROPERTIES COMPILE_OPT
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(plait_cpu_contract PRIVATE
-    contract/kernels_avx2.cpp contract/kernels_avx512.cpp contract/kernels_amx.cpp)
+    contract/kernels_avx2.cpp contract/kernels_avx512.cpp contract/kernels_avx512bf16.cpp
+    contract/kernels_amx.cpp)
   set(avx2 -O3 -mavx2 -mfma -mf16c)
   set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -29,6 +30,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   endif()
   set_source_files_properties(contract/kernels_avx2.cpp PROPERTIES COMPILE_OPTIONS "${avx2}")
   set_source_files_properties(contract/kernels_avx512.cpp PROPERTIES COMPILE_OPTIONS "${avx512}")
+  set_source_files_properties(contract/kernels_avx512bf16.cpp PROPERTIES
+    COMPILE_OPTIONS "${avx512};-mavx512bf16")
   set_source_files_properties(contract/kernels_amx.cpp PROPERTIES
     COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-bf16")
 endif()

@@ -14,10 +14,10 @@
 
 namespace plait::cpu {
 
-enum class Isa { kPortable, kAvx2, kAvx512, kAmx };
+enum class Isa { kPortable, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
-/// The best instruction set of this machine and its system; PLAIT_CPU_ISA=portable|avx2|avx512|amx
-/// lowers it (UserError on another word).
+/// The best instruction set of this machine and its system;
+/// PLAIT_CPU_ISA=portable|avx2|avx512|avx512bf16|amx lowers it (UserError on another word).
 Isa detect_isa();
 std::string_view name_of(Isa isa);
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <string>
 
 #include "backends/cpu/contract/blocking.h"
@@ -14,7 +15,7 @@
 namespace plait::cpu {
 namespace {
 
-constexpr std::string_view kIsaNames[] = {"portable", "avx2", "avx512", "amx"};
+constexpr std::string_view kIsaNames[] = {"portable", "avx2", "avx512", "avx512bf16", "amx"};
 
 #if defined(__x86_64__)
 /// AMX needs the processor's tiles and bf16 products, and the system's leave to use them.
@@ -36,7 +37,8 @@ Isa machine_isa() {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (!avx512) return Isa::kAvx2;
-  return amx_granted() ? Isa::kAmx : Isa::kAvx512;
+  if (amx_granted()) return Isa::kAmx;
+  return __builtin_cpu_supports("avx512bf16") ? Isa::kAvx512Bf16 : Isa::kAvx512;
 }
 #else
 Isa machine_isa() { return Isa::kPortable; }
@@ -50,10 +52,10 @@ Isa detect_isa() {
   static const Isa machine = machine_isa();
   const char* wanted = std::getenv("PLAIT_CPU_ISA");
   if (wanted == nullptr || *wanted == '\0') return machine;
-  for (int i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < std::size(kIsaNames); ++i) {
     if (kIsaNames[i] == wanted) return std::min(machine, static_cast<Isa>(i));
   }
-  fail("PLAIT_CPU_ISA is \"", wanted, "\"; it may be portable, avx2, avx512 or amx");
+  fail("PLAIT_CPU_ISA is \"", wanted, "\"; it may be portable, avx2, avx512, avx512bf16 or amx");
 }
 
 const Kernels& kernels_of(Isa isa) {
@@ -61,6 +63,8 @@ const Kernels& kernels_of(Isa isa) {
 #if defined(__x86_64__)
     case Isa::kAmx:
       return amx_kernels();
+    case Isa::kAvx512Bf16:
+      return avx512bf16_kernels();
     case Isa::kAvx512:
       return avx512_kernels();
     case Isa::kAvx2:

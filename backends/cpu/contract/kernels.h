@@ -126,6 +126,7 @@ inline constexpr std::int64_t kPairDepth = 32;
 const Kernels& portable_kernels();
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
+const Kernels& avx512bf16_kernels();
 const Kernels& amx_kernels();
 
 }  // namespace plait::cpu

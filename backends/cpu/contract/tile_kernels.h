@@ -1,10 +1,9 @@
-// The table of kernels on tile registers: 32 x 32 of the result in four tiles, operands of 16 bits.
-// An f16 operand is split into two bf16 whose sum it is; the engine multiplies every pair of parts.
+// Products on tile registers: 32 x 32 of the result in four tiles, operands of 16 bits. An f16
+// operand is split into two bf16 whose sum it is; the engine multiplies every pair of parts.
 #pragma once
 
 #include "backends/cpu/contract/ahead.h"
-#include "backends/cpu/contract/gather.h"
-#include "backends/cpu/contract/reorder.h"
+#include "backends/cpu/contract/half_kernels.h"
 #include "backends/cpu/contract/tiles.h"
 
 namespace plait::cpu {
@@ -79,26 +78,6 @@ void tile_block(const BlockArgs& args) {
       }
     }
   }
-}
-
-inline void begin_tiles() {}
-
-template <class V, class Tiles>
-constexpr Kernels tile_kernels(const TileShape* shapes, int count) {
-  return {.shapes = shapes,
-          .shape_count = count,
-          .pairs = true,
-          .gather = {nullptr, nullptr, nullptr, &gather<CopyBf16>, &gather<SplitF16<V, false>>,
-                     &gather<SplitF16<V, true>>},
-          .store_f32 = nullptr,
-          .store_bf16 = &store_row_half<V, &V::narrow_bf16>,
-          .store_f16 = &store_row_half<V, &V::narrow_f16>,
-          .transpose32 = &transpose32,
-          .transpose16 = &transpose16,
-          .weave16 = &weave16,
-          .begin = &begin_tiles,
-          .end = &Tiles::release,
-          .winograd = nullptr};
 }
 
 }  // namespace

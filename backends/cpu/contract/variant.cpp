@@ -9,7 +9,7 @@
 namespace plait::cpu {
 namespace {
 
-constexpr Isa kIsas[] = {Isa::kAmx, Isa::kAvx512, Isa::kAvx2, Isa::kPortable};
+constexpr Isa kIsas[] = {Isa::kAmx, Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvx2, Isa::kPortable};
 
 /// `whole` in equal parts of at most `most`, each a multiple of `unit`.
 std::int64_t even_part(std::int64_t whole, std::int64_t most, std::int64_t unit) {
@@ -52,13 +52,13 @@ double stream_cycles(double elements) {
 /// All cycles of one thread that does everything.
 double cycles(const Blocking& b, const Sizes& s, bool b_constant) {
   const Variant& v = b.variant;
-  const bool pairs = b.kernels->pairs;
   const int lanes = v.isa == Isa::kPortable ? 4 : v.isa == Isa::kAvx2 ? 8 : 16;
   const double batch = static_cast<double>(s.batch), depth = static_cast<double>(s.depth);
   const double rows = static_cast<double>(s.rows), cols = static_cast<double>(s.cols);
   double products = product_cycles(s.rows, s.cols, s.depth, v.mc, *b.shape, lanes) *
                     (v.isa == Isa::kPortable ? 2 : 1);
-  if (pairs) {
+  if (v.isa == Isa::kAvx512Bf16) products /= 2;
+  if (v.isa == Isa::kAmx) {
     products = static_cast<double>(round_up(s.rows, 16) * round_up(s.cols, 16)) *
                static_cast<double>(round_up(s.depth, kPairDepth)) / 400 * b.parts * b.parts;
   }
@@ -108,10 +108,10 @@ struct Ranked {
 Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapped,
                    bool b_constant) {
   const Sizes s = sizes_of(p, swapped);
-  const bool pairs = isa == Isa::kAmx;
+  const bool pairs = kernels_of(isa).pairs;
   Variant v{.isa = isa, .mr = shape.mr, .nr = shape.nr, .swapped = swapped};
-  const std::int64_t most_k =
-      pairs ? 512 : std::clamp<std::int64_t>(6144 / shape.nr, 64, 256);  // a panel: half of L1
+  const std::int64_t half_of_l1 = std::clamp<std::int64_t>(6144 / shape.nr, 64, 256);  // a panel
+  const std::int64_t most_k = isa == Isa::kAmx ? 512 : pairs ? 2 * half_of_l1 : half_of_l1;
   v.kc = s.depth <= most_k * 3 / 2 ? std::max<std::int64_t>(s.depth, 1)
                                    : even_part(s.depth, most_k, pairs ? kPairDepth : 8);
   const bool first_shape = shape.mr == kernels_of(isa).shapes[0].mr;
@@ -158,6 +158,10 @@ Decision accepts(const Problem& problem, const Variant& variant) {
   if (problem.dtype != DType::f32 && !is_half(problem.dtype)) {
     return Decision::forbid(str("dtype ", problem.dtype, " is not f32, bf16 or f16"));
   }
+  if (variant.isa == Isa::kAvx512Bf16 && problem.dtype != DType::bf16) {
+    return Decision::forbid(
+        str("avx512bf16 multiplies bf16 only, the operands are ", problem.dtype));
+  }
   if (variant.isa == Isa::kAmx && problem.dtype == DType::f32) {
     return Decision::forbid("amx multiplies bf16 and f16 only, the operands are f32");
   }
@@ -182,6 +186,7 @@ std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant)
   std::vector<Ranked> all;
   for (const Isa isa : kIsas) {
     if (isa > best) continue;
+    if (isa == Isa::kAvx512Bf16 && best == Isa::kAmx) continue;  // tiles do the same, faster
     const Kernels& kernels = kernels_of(isa);
     for (int i = 0; i < kernels.shape_count; ++i) {
       for (const bool swapped : {false, true}) {

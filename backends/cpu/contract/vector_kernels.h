@@ -11,11 +11,6 @@ namespace {
 
 inline void nothing() {}
 
-template <class V, int MR, int NV>
-constexpr TileShape shape_of() {
-  return {MR, NV * V::kLanes, &block<V, MR, NV>};
-}
-
 template <class V>
 inline constexpr WinogradKernels kWinograd = winograd_kernels<V>();
 

@@ -1,0 +1,34 @@
+// The table of kernels whose operands stay 16 bits wide, b in pairs along k, for a vector type V
+// that converts.
+#pragma once
+
+#include "backends/cpu/contract/gather.h"
+#include "backends/cpu/contract/reorder.h"
+
+namespace plait::cpu {
+namespace {
+
+inline void nothing_round_tasks() {}
+
+/// `end`: behind every task.
+template <class V>
+constexpr Kernels half_kernels(const TileShape* shapes, int count,
+                               void (*end)() = &nothing_round_tasks) {
+  return {.shapes = shapes,
+          .shape_count = count,
+          .pairs = true,
+          .gather = {nullptr, nullptr, nullptr, &gather<CopyBf16>, &gather<SplitF16<V, false>>,
+                     &gather<SplitF16<V, true>>},
+          .store_f32 = nullptr,
+          .store_bf16 = &store_row_half<V, &V::narrow_bf16>,
+          .store_f16 = &store_row_half<V, &V::narrow_f16>,
+          .transpose32 = &transpose32,
+          .transpose16 = &transpose16,
+          .weave16 = &weave16,
+          .begin = &nothing_round_tasks,
+          .end = end,
+          .winograd = nullptr};
+}
+
+}  // namespace
+}  // namespace plait::cpu
