@@ -148,6 +148,8 @@ class Target {
   virtual std::string_view name() const = 0;
   /// What the code depends on besides the program: instruction sets, compiler.
   virtual std::string identity() const = 0;
+  /// The build of the code that plans for it, where it is no part of the program.
+  virtual std::string build() const { return ""; }
   virtual int threads() const = 0;
   /// Steps that it may run beside each other.
   virtual int lanes() const { return 1; }

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <optional>
 
+#include "base/build_id.h"
 #include "base/hash.h"
 #include "codegen/cache.h"
 #include "passes/pipeline.h"
-#include "run/build_id.h"
 
 namespace plait {
 namespace {
@@ -34,8 +34,9 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
   };
   Compiled out;
   const bool use_cache = request.use_cache && !build_id().empty();
-  const std::uint64_t key =
-      use_cache ? fnv1a64(build_id(), plan::program_hash(graph, target, request.plan)) : 0;
+  const std::uint64_t key = use_cache ? fnv1a64(target.build() + build_id(),
+                                                plan::program_hash(graph, target, request.plan))
+                                      : 0;
   if (use_cache) {
     if (std::optional<plan::Program> kept = kept_program(key)) {
       out.program = std::move(*kept);

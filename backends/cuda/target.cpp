@@ -8,6 +8,7 @@
 #include "backends/cuda/hand/hand.h"
 #include "backends/cuda/lanes.h"
 #include "backends/cuda/library/library.h"
+#include "base/build_id.h"
 #include "base/text.h"
 #include "codegen/cuda/print.h"
 #include "codegen/cuda/product.h"
@@ -90,6 +91,7 @@ class CudaTarget : public Target {
     return str("cuda ", device_->identity(), libraries_ ? ", " + libraries_->identity() : "",
                options_.tf32 ? ", tf32" : "", options_.fast ? ", fast" : "");
   }
+  std::string build() const override { return build_id(); }
   int threads() const override { return 1; }
   int lanes() const override { return kLanes; }
 

@@ -9,9 +9,9 @@
 #include <fstream>
 
 #include "backends/backends.h"
+#include "base/build_id.h"
 #include "codegen/cache.h"
 #include "ir/text.h"
-#include "run/build_id.h"
 #include "run/executor.h"
 #include "tests/temporary.h"
 

@@ -1,5 +1,5 @@
 // Reads the note that the linker left in the file that this code was loaded from.
-#include "run/build_id.h"
+#include "base/build_id.h"
 
 #include <link.h>
 #include <sys/stat.h>
