@@ -38,7 +38,8 @@ void load_program(Session& session, const Wanted& wanted, const RunFolder& folde
                   std::vector<std::string>& notes) {
   const std::string name = wanted.request.graph + kPlanSuffix, path = folder.file(name);
   const ir::Graph graph = wanted_graph(session.package(), wanted.request);
-  const Origin now{hex(plan::program_hash(graph, wanted.target, {})), hex(fnv1a64(wanted.target.build() + build_id()))};
+  const Origin now{hex(plan::program_hash(graph, wanted.target, {})),
+                   hex(fnv1a64(wanted.target.build() + build_id()))};
   const Origin kept = read_origin(path + ".json");
   if (kept.hash == now.hash) {
     try {
