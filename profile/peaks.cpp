@@ -9,6 +9,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/cpus.h"
 #include "base/error.h"
 #include "profile/fma_loops.h"
 #include "profile/profile.h"
@@ -59,7 +60,14 @@ double timed(int threads, const std::function<void(int thread)>& work) {
     while (!go.load()) std::this_thread::yield();
     work(t);
   };
-  for (int t = 1; t < threads; ++t) others.emplace_back(wait_and_work, t);
+  // Each on a cpu of its own: this thread may be kept on one, where those it makes would stay.
+  const std::vector<int>& cpus = process_cpus();
+  for (int t = 1; t < threads; ++t) {
+    others.emplace_back([&, t] {
+      stay_on({cpus[static_cast<std::size_t>(t) % cpus.size()]});
+      wait_and_work(t);
+    });
+  }
   while (ready.load() < threads - 1) std::this_thread::yield();
   const auto begin = std::chrono::steady_clock::now();
   go.store(true);

@@ -1,9 +1,13 @@
 // The measured peaks: plausible, and counted as they should be.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <thread>
+#include <vector>
 
+#include "base/cpus.h"
 #include "profile/fma_loops.h"
 #include "profile/profile.h"
 
@@ -38,6 +42,21 @@ TEST(ProfilePeaks, ArePlausible) {
   EXPECT_LT(one.gflops, 1000);  // of one thread: 64 a cycle at 5 GHz is 320
   EXPECT_GT(one.gbs, 0.5);
   EXPECT_LT(one.gbs, 1000);
+}
+
+/// As after a pool was made: it keeps its maker on one cpu.
+TEST(ProfilePeaks, ThreadsAreNotWhereTheirMakerIsKept) {
+  const std::vector<int> cpus = process_cpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "there is one cpu";
+  double best = 0;
+  std::thread kept([&] {
+    stay_on({cpus[0]});
+    for (int i = 0; i < 40 && best < 1.4; ++i) {  // other programs may be on the cpus too
+      best = std::max(best, measure_peaks(2).gflops / measure_peaks(1).gflops);
+    }
+  });
+  kept.join();
+  EXPECT_GT(best, 1.4);
 }
 
 }  // namespace
