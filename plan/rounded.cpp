@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "ops/table.h"
 
 namespace plait::plan {
 namespace {
@@ -18,6 +19,18 @@ struct Copy {
   ir::ValueId next = ir::kNone;  // what the state becomes
   std::string state;
 };
+
+/// Whether a node's results are its operand's elements, as a narrower float.
+bool only_rounds(const ir::Graph& graph, const ir::Node& node) {
+  if (node.inputs.size() != 1 || node.outputs.size() != 1 || node.opaque) return false;
+  const ir::Type &from = graph.type(node.inputs[0]), &to = graph.type(node.outputs[0]);
+  if (!is_float(from.dtype) || !is_float(to.dtype) || size_of(to.dtype) >= size_of(from.dtype)) {
+    return false;
+  }
+  const NodeView view = view_of(graph, node);
+  return (view.op.traits & kElementwise) != 0 && has_nest(view.op) &&
+         nest_of(view).body.node().op == loop::ScalarOp::kLoad;
+}
 
 std::vector<Copy> copies_in(const ir::Graph& graph) {
   std::map<ir::ValueId, const ir::NextState*> advanced;  // by the state's old value
@@ -32,11 +45,9 @@ std::vector<Copy> copies_in(const ir::Graph& graph) {
   std::vector<Copy> copies;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const ir::Node& node = graph.nodes[i];
-    if (node.op != "cast" || results.count(node.outputs[0])) continue;
-    const auto state = advanced.find(node.inputs[0]);
-    const DType from = graph.type(node.inputs[0]).dtype, to = graph.type(node.outputs[0]).dtype;
-    if (state == advanced.end() || !is_float(from) || !is_float(to)) continue;
-    if (size_of(to) >= size_of(from)) continue;
+    const auto state = node.inputs.empty() ? advanced.end() : advanced.find(node.inputs[0]);
+    if (state == advanced.end() || !only_rounds(graph, node)) continue;
+    if (results.count(node.outputs[0])) continue;
     copies.push_back({static_cast<ir::NodeId>(i), state->second->value, state->second->state});
   }
   return copies;

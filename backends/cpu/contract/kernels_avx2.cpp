@@ -5,7 +5,8 @@
 namespace plait::cpu {
 
 const Kernels& avx2_kernels() {
-  static constexpr TileShape shapes[] = {shape_of<Singles<Vec>, 6, 2>(), shape_of<Singles<Vec>, 4, 3>()};
+  static constexpr TileShape shapes[] = {shape_of<Singles<Vec>, 6, 2>(),
+                                         shape_of<Singles<Vec>, 4, 3>()};
   static constexpr Kernels kernels =
       vector_kernels<Vec>(shapes, static_cast<int>(sizeof shapes / sizeof shapes[0]));
   return kernels;

@@ -5,7 +5,8 @@
 namespace plait::cpu {
 
 const Kernels& avx512_kernels() {
-  static constexpr TileShape shapes[] = {shape_of<Singles<Vec>, 14, 2>(), shape_of<Singles<Vec>, 8, 3>(),
+  static constexpr TileShape shapes[] = {shape_of<Singles<Vec>, 14, 2>(),
+                                         shape_of<Singles<Vec>, 8, 3>(),
                                          shape_of<Singles<Vec>, 6, 4>()};
   static constexpr Kernels kernels =
       vector_kernels<Vec>(shapes, static_cast<int>(sizeof shapes / sizeof shapes[0]));
