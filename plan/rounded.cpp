@@ -68,7 +68,7 @@ class Keeping {
     for (const Copy& c : copies_) add_state(c);
     for (std::size_t i = 0; i < from_.nodes.size(); ++i) {
       const ir::Node& node = from_.nodes[i];
-      if (!dropped_.count(static_cast<ir::NodeId>(i))) add(node, names_of(node));
+      if (!names_.count(static_cast<ir::NodeId>(i))) add(node);
       for (const ir::ValueId v : node.outputs) round(v);
     }
     for (const ir::NextState& n : from_.nexts) to.nexts.push_back({n.state, map_[at(n.value)]});
@@ -78,22 +78,19 @@ class Keeping {
   }
 
  private:
-  std::vector<std::string> names_of(const ir::Node& node) const {
-    std::vector<std::string> names;
-    for (const ir::ValueId v : node.outputs) names.push_back(from_.value(v).name);
-    return names;
-  }
-
-  ir::NodeId add(const ir::Node& node, std::vector<std::string> names) {
+  void add(const ir::Node& node) {
     ir::Node copy = node;
     for (ir::ValueId& v : copy.inputs) v = v == ir::kNone ? v : map_[at(v)];
     std::vector<ir::Type> types;
-    for (const ir::ValueId v : node.outputs) types.push_back(from_.type(v));
+    std::vector<std::string> names;
+    for (const ir::ValueId v : node.outputs) {
+      types.push_back(from_.type(v));
+      names.push_back(from_.value(v).name);
+    }
     const ir::NodeId added = out_.graph.add_node(std::move(copy), types, std::move(names));
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       map_[at(node.outputs[i])] = out_.graph.node(added).outputs[i];
     }
-    return added;
   }
 
   /// The copy as the run finds it.
@@ -107,7 +104,6 @@ class Keeping {
     map_[at(cast)] = out_.graph.add_state(state);
     out_.of.push_back(c.state);
     names_[c.cast] = state.name;
-    dropped_.insert(c.cast);
   }
 
   /// What a state becomes is known: so is what its copy becomes. It has the cast's name.
@@ -126,9 +122,8 @@ class Keeping {
   const ir::Graph& from_;
   const std::vector<Copy> copies_;
   Rounded out_;
-  std::vector<ir::ValueId> map_;  // by old value
-  std::set<ir::NodeId> dropped_;
-  std::map<ir::NodeId, std::string> names_;  // of copies, by cast
+  std::vector<ir::ValueId> map_;             // by old value
+  std::map<ir::NodeId, std::string> names_;  // of copies, by the cast that they replace
   std::vector<ir::NextState> nexts_;
 };
 
