@@ -123,8 +123,8 @@ class Space {
   virtual std::int64_t resident_bytes() const = 0;
 };
 
-/// Products of one shape, each with a kernel behind it, as one launch: how a call is printed, how
-/// many make one launch, and the workspace of each.
+/// Products of one shape, bare or each with a kernel behind it, as one launch: how a call is
+/// printed, how many make one launch, and the workspace of each.
 struct Together {
   PrintedLoop print;
   int most = 0;
@@ -167,8 +167,10 @@ class Target {
   virtual Choice choose(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                         bool b_constant, const DimBindings& largest, bool measure) const = 0;
   virtual Choice choose(const LoopCall& call, const DimBindings& largest) const = 0;
-  /// For a part whose product is left apart; nothing where one launch of several is no faster.
-  virtual std::optional<Together> together(const ProductCall::Part&, const DimBindings&) const {
+  /// For a part that is the whole product, bare, or whose product is left apart; nothing where one
+  /// launch of several is no faster.
+  virtual std::optional<Together> together(const ProductCall::Part&, bool /*bare*/,
+                                           const DimBindings&) const {
     return std::nullopt;
   }
   virtual Choice choose(const HandCall& call, const DimBindings& largest) const = 0;
@@ -227,6 +229,8 @@ class Code {
   /// Runs all steps as one function; false when there is none.
   virtual bool run_whole(const char*& error) = 0;
   virtual bool has_whole() const = 0;
+  /// False while run_whole() still tries which way is the faster one.
+  virtual bool is_settled() const { return true; }
   /// run_whole() returns before it is done.
   virtual bool runs_beside() const { return false; }
   /// A target may run behind its caller's back. This waits for it; null, or what went wrong since

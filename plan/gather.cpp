@@ -1,4 +1,5 @@
-// Gathering products: the gradients of weights, each too small to fill a device.
+// Gathering products of one shape over different operands: the gradients of weights, RWKV's key,
+// value and receptance.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -13,15 +14,19 @@ namespace {
 /// Steps that one may move down: its operands lie in memory for so long.
 constexpr std::size_t kFarthest = 64;
 
-/// The part of a step that is one library's product with a kernel behind it; null: it is another.
-const ProductCall::Part* part_of(const DraftStep& d) {
+/// Whether the product is the result.
+bool is_bare(const ProductCall& call) { return call.c >= 0; }
+
+/// A step's product, bare or a library's with a kernel behind it; null: it is another step.
+const ProductCall* product_of(const DraftStep& d) {
   if (d.step.calls.size() != 1) return nullptr;
   const auto* call = std::get_if<ProductCall>(&d.step.calls[0]);
   if (!call || call->parts.size() != 1) return nullptr;
+  if (is_bare(*call)) return call;
   const ProductCall::Part& part = call->parts[0];
   if (!part.generated.function.name.empty() || part.epilogue.name.empty()) return nullptr;
   const bool apart = std::find(part.buffers.begin(), part.buffers.end(), -1) != part.buffers.end();
-  return apart ? &part : nullptr;
+  return apart ? call : nullptr;
 }
 
 std::string shape_text(const ProductCall::Part& part) {
@@ -48,14 +53,22 @@ class Gathering {
   void run() {
     gone_.assign(draft_.steps.size(), false);
     for (std::size_t i = 0; i < draft_.steps.size(); ++i) {
-      const ProductCall::Part* part = part_of(draft_.steps[i]);
-      if (!part) continue;
-      Group& group = groups_[shape_text(*part)];
-      if (!group.asked) group.how = target_.together(*part, largest_);
+      const ProductCall* call = product_of(draft_.steps[i]);
+      if (!call) continue;
+      const bool bare = is_bare(*call);
+      Group& group = groups_[str(bare, ' ', shape_text(call->parts[0]))];
+      if (!group.asked) group.how = target_.together(call->parts[0], bare, largest_);
       group.asked = true;
       if (!group.how) continue;
-      if (!group.steps.empty() && !reaches(group, i)) close(group);
-      group.steps.push_back(i);
+      std::size_t place = i;
+      if (!group.steps.empty() && !reaches(group, i)) {
+        if (bare && comes_up(group, i)) {
+          place = bring_up(group.steps.back() + 1, i);
+        } else {
+          close(group);
+        }
+      }
+      group.steps.push_back(place);
       if (static_cast<int>(group.steps.size()) >= group.how->most) close(group);
     }
     for (auto& [_, group] : groups_) close(group);
@@ -86,6 +99,37 @@ class Gathering {
     return true;
   }
 
+  /// Whether step `from` may run right behind the last of a group.
+  bool comes_up(const Group& group, std::size_t from) const {
+    const DraftStep& moved = draft_.steps[from];
+    const std::size_t last = group.steps.back();
+    if (from - last > kFarthest) return false;
+    const auto passes = [&](std::size_t i) { return steps_.may_pass(draft_.steps[i], moved); };
+    for (std::size_t j = last + 1; j < from; ++j) {
+      if (!passes(j)) return false;
+    }
+    for (const auto& [_, other] : groups_) {  // they run where the last of them is
+      if (other.steps.empty() || other.steps.back() <= last) continue;
+      if (!std::all_of(other.steps.begin(), other.steps.end(), passes)) return false;
+    }
+    return std::all_of(group.steps.begin(), group.steps.end(),
+                       [&](std::size_t i) { return steps_.together(draft_.steps[i], moved); });
+  }
+
+  /// Those between move down by one.
+  std::size_t bring_up(std::size_t to, std::size_t from) {
+    const auto turn = [&](auto& of) {
+      const auto at = [&](std::size_t i) { return of.begin() + static_cast<std::ptrdiff_t>(i); };
+      std::rotate(at(to), at(from), at(from + 1));
+    };
+    turn(draft_.steps);
+    turn(gone_);
+    for (auto& [_, group] : groups_) {
+      for (std::size_t& i : group.steps) i += i >= to && i < from ? 1 : 0;
+    }
+    return to;
+  }
+
   void close(Group& group) {
     const std::vector<std::size_t> steps = std::exchange(group.steps, {});
     if (steps.size() < 2) return;
@@ -97,7 +141,7 @@ class Gathering {
       auto& call = std::get<ProductCall>(d.step.calls[0]);
       ProductCall::Part& part = call.parts[0];
       part.generated = printed;
-      part.generated.buffers = {call.a, call.b, -1};
+      part.generated.buffers = {call.a, call.b, is_bare(call) ? call.c : -1};
       part.variant.clear();
       d.step.kernel = target_.choose(part.generated, largest_).kernel;
       d.step.shared_bytes = how.shared_bytes;

@@ -29,6 +29,8 @@ class Executor {
   bool feed_ahead(const std::string& name, const Array& value);
   /// Whether run() may return before it is done.
   bool runs_beside() const { return code_->runs_beside(); }
+  /// False while run() still tries which way is the faster one.
+  bool is_settled() const { return code_->is_settled(); }
   void set_state(const std::string& name, const Array& value);
   /// All its elements are 0.
   void zero_state(const std::string& name);

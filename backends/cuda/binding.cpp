@@ -183,27 +183,33 @@ std::int64_t Binding::tabled_bytes(const ProductCall::Part& p) {
 Act Binding::bind_tabled(const std::vector<const ProductCall*>& calls, std::size_t step,
                          const DimBindings& sizes, std::int64_t& shared) {
   constexpr std::size_t kResult = 2;  // the word of a bare product's result
+  const std::string& name = calls[0]->parts[0].epilogue.name;  // no name: the products are bare
+  const bool has_behind = !name.empty();
   std::vector<Word> table;
   std::vector<std::vector<Launch>> behind;
   Launch launch;
   for (const ProductCall* call : calls) {
     const ProductCall::Part& p = call->parts[0];
     char* const product = workspace(step) + shared;
-    shared += result_bytes(loop::bind(p.contraction, sizes), p.contraction.dtype);
     launch = bind_loop(p.generated, step, sizes, shared)[0];
-    launch.words[kResult] = word_of(product);
-    const std::vector<Word> row = device_->mapped(launch);
+    if (has_behind) {
+      shared += result_bytes(loop::bind(p.contraction, sizes), p.contraction.dtype);
+      launch.words[kResult] = word_of(product);
+    }
+    const std::vector<Word> row = launch.maps > 0 ? device_->mapped(launch) : launch.words;
     table.insert(table.end(), row.begin(), row.end());
-    behind.push_back({bind_epilogue(p, product, step, sizes)});
+    if (has_behind) behind.push_back({bind_epilogue(p, product, step, sizes)});
   }
   char* const place = put_table(table);
   const auto count = static_cast<std::int64_t>(calls.size());
-  launch.blocks = std::min<std::int64_t>(launch.blocks * count, device_->multiprocessors() / 2 * 2);
+  launch.blocks *= count;
+  if (launch.maps > 0) {  // pairs of blocks go from tile to tile
+    launch.blocks = std::min<std::int64_t>(launch.blocks, device_->multiprocessors() / 2 * 2);
+  }
   launch.words = {word_of(place), static_cast<Word>(count), table.size() / calls.size()};
   launch.maps = 0;
   Act act{{}, {launch}};
-  const std::string& name = calls[0]->parts[0].epilogue.name;
-  if (count > 1 && units_.takes_many(name)) {
+  if (has_behind && count > 1 && units_.takes_many(name)) {
     for (Launch& l : together(name, behind).launches) act.launches.push_back(std::move(l));
   } else {
     for (std::vector<Launch>& l : behind) act.launches.push_back(std::move(l[0]));

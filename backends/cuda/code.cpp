@@ -2,11 +2,14 @@
 #include "backends/cuda/code.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "backends/cuda/binding.h"
 #include "backends/cuda/landing.h"
 #include "backends/cuda/lanes.h"
+#include "backends/cuda/pace.h"
 #include "codegen/cuda/print.h"
 
 namespace plait::cuda {
@@ -28,13 +31,16 @@ class CudaCode : public Code {
         binding_(device_, std::move(libraries), steps, texts, whole) {}
 
   void bind(const DimBindings& sizes, const Memory& memory) override {
-    recording_.reset();
+    for (Kept& kept : kept_) kept.recording.reset();
     warm_ = false;
     landing_.reserve(memory);
-    laned_ = lay_on_lanes(touched_by(memory), lanes_wanted());
+    const std::optional<int> asked = lanes_asked();
+    laned_ = lay_on_lanes(touched_by(memory), asked.value_or(kLanes));
     laned_.resize(binding_.count());  // where nothing is known of them, one behind the other
     lanes_ = 1;                       // that are used: a fork costs a microsecond
     for (const LaneStep& s : laned_) lanes_ = std::max(lanes_, s.lane + 1);
+    pace_.start_over();
+    if (asked || lanes_ == 1) pace_.decide(Pace::kLaned);
     signals_.assign(binding_.count(), 0);
     binding_.place(sizes, memory, laned_);
   }
@@ -64,8 +70,12 @@ class CudaCode : public Code {
   bool runs_beside() const override { return true; }
   bool run_whole(const char*& error) override {
     if (!code().is_whole() && !device_->can_record()) return false;
+    device_->forget_marks();
     error = run_recorded(1, false);
     return true;
+  }
+  bool is_settled() const override {
+    return code().is_whole() || !device_->can_record() || pace_.decided();
   }
   bool has_whole() const override { return code().is_whole() || device_->can_record(); }
 
@@ -148,20 +158,46 @@ class CudaCode : public Code {
       warm_ = true;
       return run_all(in_order);
     }
-    if (!recording_ || recorded_runs_ != runs || recorded_in_order_ != in_order) {
-      recording_.reset();
-      device_->begin_recording();
-      const char* error = nullptr;
-      for (int i = 0; i < runs && !error; ++i) error = run_all(in_order);
-      recording_ = device_->end_recording();
-      recorded_runs_ = runs;
-      recorded_in_order_ = in_order;
-      if (error) {
-        recording_.reset();
-        return error;
-      }
+    if (in_order || pace_.decided() || runs > 1) {
+      Kept& kept = kept_[in_order ? Pace::kInOrder : pace_.way()];
+      if (const char* error = keep(kept, runs)) return error;
+      device_->replay(*kept.recording);
+      return nullptr;
     }
-    device_->replay(*recording_);
+    return replay_timed();
+  }
+
+  /// Steps as they were recorded for one replay.
+  struct Kept {
+    std::unique_ptr<Recording> recording;
+    int runs = 0;
+  };
+
+  const char* keep(Kept& kept, int runs) {
+    if (kept.recording && kept.runs == runs) return nullptr;
+    kept.recording.reset();
+    device_->begin_recording();
+    const char* error = nullptr;
+    for (int i = 0; i < runs && !error; ++i) error = run_all(&kept == &kept_[Pace::kInOrder]);
+    kept.recording = device_->end_recording();
+    kept.runs = runs;
+    if (error) kept.recording.reset();
+    return error;
+  }
+
+  /// One run, waited for: it tells which way the next ones go. The first replay of a recording also
+  /// brings it to the device.
+  const char* replay_timed() {
+    Kept& kept = kept_[pace_.way()];
+    const bool fresh = !kept.recording || kept.runs != 1;
+    if (const char* error = keep(kept, 1)) return error;
+    const int begin = device_->mark();
+    device_->replay(*kept.recording);
+    const int end = device_->mark();
+    if (fresh) return nullptr;
+    device_->wait();
+    pace_.took(device_->seconds(begin, end));
+    if (pace_.decided()) kept_[1 - pace_.way()].recording.reset();
     return nullptr;
   }
 
@@ -210,9 +246,8 @@ class CudaCode : public Code {
   std::size_t refused_step_ = 0;
   std::vector<LaneStep> laned_;
   std::vector<int> signals_;  // by step, of those that are awaited
-  std::unique_ptr<Recording> recording_;
-  int recorded_runs_ = 0;
-  bool recorded_in_order_ = false;
+  Pace pace_;
+  std::array<Kept, 2> kept_;  // by Pace::Way
 };
 
 }  // namespace

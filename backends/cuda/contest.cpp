@@ -57,21 +57,29 @@ constexpr double kCallUs = 2, kOperationsPerUs = 760e6, kBytesPerUs = 3.8e6;
 // Our own kernel is taken where it is guessed to take less than this part of the library's time.
 constexpr double kOwnPart = 0.95;
 
-/// Microseconds of a matrix product of halves or tf32 by a library, and of a kernel apart.
-double apart_us(const loop::BoundContraction& c, DType product, const loop::Kernel& epilogue) {
-  double elements = 1, depth = 1;
-  for (const auto* axes : {&c.batch, &c.m, &c.n}) {
-    for (const auto& x : *axes) elements *= static_cast<double>(x.extent);
+double count_of(std::initializer_list<const std::vector<loop::AxisOf<std::int64_t>>*> all) {
+  double out = 1;
+  for (const auto* axes : all) {
+    for (const auto& x : *axes) out *= static_cast<double>(x.extent);
   }
-  for (const auto& x : c.k) depth *= static_cast<double>(x.extent);
-  const double rate = is_half(c.dtype) ? kOperationsPerUs : kOperationsPerUs / 2;
+  return out;
+}
+
+/// The same with a kernel apart behind it.
+double apart_us(const loop::BoundContraction& c, DType product, const loop::Kernel& epilogue) {
   const codegen::cuda::ElementBytes moved = codegen::cuda::element_bytes(epilogue);
   const auto bytes =
       static_cast<double>(moved.loaded + moved.stored) + static_cast<double>(size_of(product));
-  return kCallUs + elements * depth * 2 / rate + kCallUs + elements * bytes / kBytesPerUs;
+  const double elements = count_of({&c.batch, &c.m, &c.n});
+  return library_us(c) + kCallUs + elements * bytes / kBytesPerUs;
 }
 
 }  // namespace
+
+double library_us(const loop::BoundContraction& c) {
+  const double rate = is_half(c.dtype) ? kOperationsPerUs : kOperationsPerUs / 2;
+  return kCallUs + 2 * count_of({&c.batch, &c.m, &c.n, &c.k}) / rate;
+}
 
 std::unique_ptr<LibraryCall> Contest::call(const Problem& p, bool fused, const std::string& id,
                                            bool slow, std::string& why) const {

@@ -13,6 +13,9 @@
 
 namespace plait::cuda {
 
+/// Microseconds of a matrix product of halves or tf32 by a library, about.
+double library_us(const loop::BoundContraction& contraction);
+
 class Contest {
  public:
   /// `target` prints our own kernels.

@@ -123,9 +123,9 @@ class Lanes {
 
 }  // namespace
 
-int lanes_wanted() {
+std::optional<int> lanes_asked() {
   const char* given = std::getenv("PLAIT_CUDA_LANES");
-  if (!given || *given == '\0') return kLanes;
+  if (!given || *given == '\0') return std::nullopt;
   const std::int64_t lanes = parse_integer(given, "PLAIT_CUDA_LANES");
   if (lanes < 1 || lanes > kLanes) fail("PLAIT_CUDA_LANES is ", given, "; it is 1 to ", kLanes);
   return static_cast<int>(lanes);

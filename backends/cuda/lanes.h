@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,8 +12,8 @@
 namespace plait::cuda {
 
 inline constexpr int kLanes = 2;
-/// $PLAIT_CUDA_LANES, or as many as are planned for.
-int lanes_wanted();
+/// $PLAIT_CUDA_LANES, where it is set.
+std::optional<int> lanes_asked();
 
 /// What a step touches: addresses, each from the first byte to behind the last.
 struct Touched {

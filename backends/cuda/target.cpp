@@ -23,6 +23,10 @@ constexpr std::int64_t kSmallProduct = 4'000'000;
 // each alone leaves half of it idle.
 constexpr std::int64_t kWorthATable = 4'000'000'000;
 constexpr int kFewestTogether = 3;
+// Bare products share a launch, so many at most, where two are guessed to take less than this part
+// of their time alone.
+constexpr int kMostTogether = 8;
+constexpr double kTogetherPart = 0.85;
 
 PrintedLoop as_loop(codegen::cuda::Printed p) {
   PrintedLoop out;
@@ -129,17 +133,27 @@ class CudaTarget : public Target {
     return contest.choose(c, epilogue, largest, measure);
   }
 
-  std::optional<Together> together(const ProductCall::Part& part,
+  std::optional<Together> together(const ProductCall::Part& part, bool bare,
                                    const DimBindings& largest) const override {
-    const LibraryVariant variant = library_variant(part.variant);
     const loop::Contraction& c = part.contraction;
-    if (!device_->has_pairs() || variant.apart != c.dtype) return std::nullopt;
-    if (evaluate(loop::operations(c), largest) < kWorthATable) return std::nullopt;
     codegen::cuda::ProductOptions how;
-    how.pairs = how.together = true;
-    const auto variants = codegen::cuda::product_variants(c, largest, how);
-    if (variants.empty()) return std::nullopt;
-    how.variant = variants.front();
+    how.tf32 = options_.tf32;
+    how.pairs = device_->has_pairs();
+    const std::int64_t operations = evaluate(loop::operations(c), largest);
+    if (bare) {
+      if (c.guarded || !worth_a_table(c, largest)) return std::nullopt;
+      how.calls = 2;
+      how.variant = codegen::cuda::product_variants(c, largest, how).front();
+      return Together{as_loop(codegen::cuda::print_product(c, nullptr, true, how)), kMostTogether};
+    }
+    if (!how.pairs || library_variant(part.variant).apart != c.dtype) return std::nullopt;
+    if (operations < kWorthATable) return std::nullopt;
+    how.calls = kFewestTogether;
+    for (const std::string& variant : codegen::cuda::product_variants(c, largest, how)) {
+      if (variant.find(".pair.") != std::string::npos) how.variant = variant;
+      if (!how.variant.empty()) break;
+    }
+    if (how.variant.empty()) return std::nullopt;
     Together out;
     out.print = as_loop(codegen::cuda::print_product(c, nullptr, true, how));
     const std::int64_t blocks = evaluate(out.print.call.rows, largest);
@@ -189,6 +203,19 @@ class CudaTarget : public Target {
   }
 
  private:
+  /// Whether two bare products are clearly quicker in one launch than one behind the other. Small
+  /// ones are: a launch takes longer than they do.
+  bool worth_a_table(const loop::Contraction& c, const DimBindings& largest) const {
+    if (evaluate(loop::operations(c), largest) < kSmallProduct) return true;
+    codegen::cuda::ProductOptions how{options_.tf32, "", device_->has_pairs()};
+    double alone = codegen::cuda::product_us(c, nullptr, largest, how);
+    if (libraries_ && (is_half(c.dtype) || (c.dtype == DType::f32 && options_.tf32))) {
+      alone = std::min(alone, library_us(loop::bind(c, largest)));
+    }
+    how.calls = 2;
+    return codegen::cuda::product_us(c, nullptr, largest, how) < kTogetherPart * 2 * alone;
+  }
+
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Libraries> libraries_;
   std::shared_ptr<Placer> placer_;

@@ -40,7 +40,7 @@ struct Printed {
   int threads = kThreads;
   int block_bytes = 0;  // of dynamic shared memory; 0: its warps need not meet
   int maps = 0;         // so many times kMapWords of the last words say how an operand lies
-  bool table = false;   // ProductOptions::together; `blocks` are those that each call fills
+  bool table = false;   // ProductOptions::calls; `blocks` are those that each call fills
   bool many = false;    // NAME_many is there, and NAME_finish_many where there is a second stage
 };
 

@@ -34,13 +34,16 @@ bool rounds_first(DType t, const loop::Kernel& epilogue) {
   return true;
 }
 
+/// Whether a launch of it may have several calls.
+bool serves_many(const Shape& s) { return s.splits == 1 && !s.walks; }
+
 /// "@" stands for the kernel's name until it is known.
 class ProductText {
  public:
   ProductText(const Form& form, const Shape& shape, const loop::Kernel* epilogue, bool fixed,
               bool together)
       : f_(form), s_(shape), epilogue_(epilogue), fixed_(fixed), together_(together) {
-    check(!together || shape.core == Core::kPair, "only pairs have a table of calls");
+    check(!together || serves_many(shape), "it has no table of calls");
     const int buffers = epilogue ? 2 + static_cast<int>(epilogue->buffers.size()) : 3;
     scratch_ = buffers;
     errors_ = buffers + (shape.splits > 1 ? 1 : 0);
@@ -408,21 +411,30 @@ class ProductText {
                  "(const pl_words<", words, "> w) {\n  pl_begin();\n  ", launched,
                  "(w.v, blockIdx.x);\n}\n");
     };
-    if (s_.core == Core::kSimple) {
-      return both("@", str("pl_product_simple<@_p, ", s_.lanes, ">"), "256", "@_body");
+    if (s_.core == Core::kPair) return pair_text(words);
+    const std::string body = s_.core == Core::kSimple
+                                 ? str("pl_product_simple<@_p, ", s_.lanes, ">")
+                                 : "pl_product<@_p>::run";
+    const std::string threads = str(s_.threads());
+    if (together_) {
+      return str(
+          "extern \"C\" __global__ void __launch_bounds__(", threads,
+          ") @(const pl_words<3> w) {\n  pl_begin();\n",
+          "  const int64_t each = gridDim.x / (int64_t)w.v[1], call = blockIdx.x / each;\n  ", body,
+          "((const pl_word*)w.v[0] + call * (int64_t)w.v[2], ", "blockIdx.x - call * each);\n}\n");
     }
-    if (s_.core == Core::kPair) {
-      return str("#ifndef PL_EMULATED\nextern \"C\" __global__ void __cluster_dims__(2, 1, 1) ",
-                 "__launch_bounds__(384, 1) @(const ",
-                 together_ ? "pl_words<3>" : str("__grid_constant__ pl_mapped<2, ", words, ">"),
-                 " w) {\n  pl_begin();\n  pl_pair<@_p, ", together_ ? "true" : "false", ">::run(",
-                 together_ ? "(const pl_word*)w.v[0], w.v[1], w.v[2]" : "w.maps[0].v, 1, 0",
-                 ");\n}\n#endif\n");
-    }
-    std::string text = both("@", "pl_product<@_p>::run", str(s_.threads()),
-                            walks_ ? "pl_product<@_p>::run_all" : "@_body");
+    std::string text = both("@", body, threads, walks_ ? "pl_product<@_p>::run_all" : "@_body");
     if (s_.splits > 1) text += both("@_finish", "pl_product_finish<@_p>", "256", "@_finish_body");
     return text;
+  }
+
+  std::string pair_text(int words) const {
+    return str("#ifndef PL_EMULATED\nextern \"C\" __global__ void __cluster_dims__(2, 1, 1) ",
+               "__launch_bounds__(384, 1) @(const ",
+               together_ ? "pl_words<3>" : str("__grid_constant__ pl_mapped<2, ", words, ">"),
+               " w) {\n  pl_begin();\n  pl_pair<@_p, ", together_ ? "true" : "false", ">::run(",
+               together_ ? "(const pl_word*)w.v[0], w.v[1], w.v[2]" : "w.maps[0].v, 1, 0",
+               ");\n}\n#endif\n");
   }
 
   const Form& f_;
@@ -450,8 +462,10 @@ double element_us(DType product, const loop::Kernel& epilogue) {
   return kByte * std::max(0, more) + kStatement * static_cast<double>(epilogue.lets.size());
 }
 
-Form form_with(const loop::Contraction& contraction, const loop::Kernel* epilogue) {
+Form form_with(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+               const ProductOptions& options) {
   Form form = form_of(contraction, epilogue == nullptr);
+  form.calls = options.calls;
   if (epilogue) form.element_us = element_us(form.dtype, *epilogue);
   if (form.swapped) form.element_us *= 4;  // its elements are stored one by one
   const int put = !epilogue ? form.put : form.swapped ? 1 : element_lanes(*epilogue);
@@ -460,30 +474,37 @@ Form form_with(const loop::Contraction& contraction, const loop::Kernel* epilogu
   return form;
 }
 
+/// Best guess first; never none.
+std::vector<Shape> shapes(const Form& form, const DimBindings& largest,
+                          const ProductOptions& options) {
+  std::vector<Shape> some = shapes_for(form, largest, options.tf32, options.pairs);
+  if (options.calls > 1) std::erase_if(some, [](const Shape& s) { return !serves_many(s); });
+  return some;
+}
+
 }  // namespace
 
 std::vector<std::string> product_variants(const loop::Contraction& contraction,
                                           const DimBindings& largest, const ProductOptions& options,
                                           const loop::Kernel* epilogue) {
   std::vector<std::string> texts;
-  for (const Shape& s :
-       shapes_for(form_with(contraction, epilogue), largest, options.tf32, options.pairs)) {
-    if (!options.together || s.core == Core::kPair) texts.push_back(to_text(s));
+  for (const Shape& s : shapes(form_with(contraction, epilogue, options), largest, options)) {
+    texts.push_back(to_text(s));
   }
   return texts;
 }
 
 double product_us(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                   const DimBindings& largest, const ProductOptions& options) {
-  const Form form = form_with(contraction, epilogue);
-  return cost(form, shapes_for(form, largest, options.tf32, options.pairs).front(), largest);
+  const Form form = form_with(contraction, epilogue, options);
+  return cost(form, shapes(form, largest, options).front(), largest);
 }
 
 Printed print_product(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                       bool fixed, const ProductOptions& options) {
-  const Form form = form_with(contraction, epilogue);
+  const Form form = form_with(contraction, epilogue, options);
   const Shape shape = shape_for(form, options.variant, options.tf32, options.pairs);
-  return ProductText(form, shape, epilogue, fixed, options.together).run();
+  return ProductText(form, shape, epilogue, fixed, options.calls > 1).run();
 }
 
 }  // namespace plait::codegen::cuda

@@ -15,14 +15,14 @@ struct ProductOptions {
   /// One of product_variants(); "simple": no tiles, 256 threads; empty: first.
   std::string variant{};
   bool pairs = false;  // the device has pairs of blocks and a copy engine
-  /// A kernel for several calls: its words are the address of a table that has a row for each, the
-  /// calls, and the words of a row. Only of pairs.
-  bool together = false;
+  /// More than 1: a kernel for several calls, best for so many. Its words are the address of a table
+  /// that has a row for each, the calls, and the words of a row. Without splits and walks.
+  int calls = 1;
 };
 
 /// Tile shapes that fit the problem, best guess first, as text: rows x columns x k of the tile,
 /// what multiplies (pair, wg and mma: tensor cores, fma), stages, splits of k
-/// ("128x128x64.wg.s3.k2"). With `together` those that can serve several calls.
+/// ("128x128x64.wg.s3.k2"). With `calls` those that can serve several.
 std::vector<std::string> product_variants(const loop::Contraction& contraction,
                                           const DimBindings& largest, const ProductOptions& options,
                                           const loop::Kernel* epilogue = nullptr);

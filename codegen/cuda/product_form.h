@@ -31,6 +31,7 @@ struct Form {
   int put = 1;                                // neighbouring columns of the result, stored at once
   bool packed = false;    // sums are rounded to their dtype before anything becomes of them
   double element_us = 0;  // what an epilogue adds to an element's time, on one multiprocessor
+  int calls = 1;          // that share a launch
   Dim c0 = 0, h0 = 0, w0 = 0, height = 0, width = 0;
 };
 

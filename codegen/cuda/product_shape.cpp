@@ -161,7 +161,7 @@ double number(const std::vector<Axis>& axes, const DimBindings& largest) {
 }
 
 double tile_count(const Form& f, const Shape& s, const DimBindings& largest) {
-  return number(f.batch, largest) * std::ceil(number(f.rows, largest) / s.bm) *
+  return f.calls * number(f.batch, largest) * std::ceil(number(f.rows, largest) / s.bm) *
          std::ceil(number(f.columns, largest) / s.bn);
 }
 
@@ -272,7 +272,7 @@ Decision fits(const Form& f, const Shape& s, bool tf32, bool pairs) {
 
 /// A block's tiles, one after the other: what becomes of one beside the next one's products.
 double pair_cost(const Form& f, const Shape& s, const DimBindings& largest) {
-  const double pairs = std::ceil(number(f.rows, largest) / (2 * s.bm)) *
+  const double pairs = f.calls * std::ceil(number(f.rows, largest) / (2 * s.bm)) *
                        std::ceil(number(f.columns, largest) / s.bn);
   const double tiles = std::ceil(pairs / (kMultiprocessors / 2));
   const double steps = std::ceil(number(f.k, largest) / s.bk);

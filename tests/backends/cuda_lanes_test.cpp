@@ -5,6 +5,7 @@
 #include <random>
 
 #include "backends/cuda/lanes.h"
+#include "backends/cuda/pace.h"
 
 namespace plait::cuda {
 namespace {
@@ -116,6 +117,35 @@ TEST(CudaLanes, WhatReadsTheSameIsNotHeldBack) {
   for (const LaneStep& s : laned) EXPECT_TRUE(s.awaits.empty() && !s.awaited);
   EXPECT_NE(laned[0].lane, laned[1].lane);
   EXPECT_NE(laned[1].lane, laned[2].lane);
+}
+
+/// Runs of each way, in turn, until it is decided; which way it is.
+Pace::Way raced(Pace& pace, const std::vector<double>& laned, const std::vector<double>& in_order) {
+  std::size_t ran[2] = {0, 0};
+  while (!pace.decided()) {
+    const Pace::Way way = pace.way();
+    EXPECT_EQ(way, (ran[0] + ran[1]) % 2 == 0 ? Pace::kLaned : Pace::kInOrder);
+    pace.took((way == Pace::kLaned ? laned : in_order).at(ran[way]++));
+  }
+  EXPECT_EQ(ran[0], ran[1]);
+  return pace.way();
+}
+
+TEST(CudaPace, TheFastestRunOfEachWayCounts) {
+  Pace first, second, same;
+  EXPECT_EQ(raced(first, {9, 5, 9, 9}, {6, 6, 6, 6}), Pace::kLaned);
+  EXPECT_EQ(raced(second, {7, 7, 7, 7}, {90, 90, 90, 6}), Pace::kInOrder);
+  EXPECT_EQ(raced(same, {7, 7, 7, 7}, {7, 7, 7, 7}), Pace::kLaned);
+}
+
+TEST(CudaPace, NewAddressesStartItOverUntilItIsDecided) {
+  Pace pace;
+  pace.took(1);
+  pace.start_over();
+  EXPECT_EQ(raced(pace, {7, 7, 7, 7}, {6, 6, 6, 6}), Pace::kInOrder);
+  pace.start_over();
+  EXPECT_TRUE(pace.decided());
+  EXPECT_EQ(pace.way(), Pace::kInOrder);
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // Small graphs at the corners of grouping, placing and printing: each on one thread and on three,
 // fused and apart, against its definition.
+#include <algorithm>
+#include <iterator>
+
 #include "ir/text.h"
+#include "run/compile.h"
 #include "tests/compiled/compiled_case.h"
 #include "tests/compiled/noise.h"
 
@@ -95,6 +99,17 @@ constexpr Corner kCorners[] = {
   %f = cast(%j, dtype=f32) : f32[8]
   return %d, %f
 })"},
+    {"ProductsOfOneShape", R"(graph g(x: bf16[48,40], y: bf16[48,40]) state(
+    k: bf16[24,40], v: bf16[24,40], r: bf16[24,40]) {
+  %a = linear(x, k)       : bf16[48,24]
+  %d = matmul(%a, x, transpose_a=true) : bf16[24,40]
+  %n = sub(k, %d)         : bf16[24,40]
+  %b = linear(y, v)       : bf16[48,24]
+  %c = linear(y, r)       : bf16[48,24]
+  %s = cumsum(%c, axis=0) : bf16[48,24]
+  next k = %n
+  return %a, %b, %s
+})"},
     {"StoredTwiceThroughAMove", R"(graph g(x: f32[2,3]) state(w: f32[3,2]) {
   %t = transpose(x, order=[1,0]) : f32[3,2]
   %n = add(w, %t)         : f32[3,2]
@@ -130,6 +145,21 @@ TEST_P(Corners, AgreeWithTheirDefinition) {
       EXPECT_EQ(differing_bits(one, run_compiled(graph, feeds, states, 3, request)), "");
     }
   }
+}
+
+TEST_F(CompiledCase, ProductsOfOneShapeAreOneLaunchOfADevice) {
+  if (tested() == Tested::kCpu) GTEST_SKIP() << "a call costs nothing there";
+  const auto is_it = [](const Corner& c) { return std::string(c.name) == "ProductsOfOneShape"; };
+  const Corner* const corner = std::find_if(std::begin(kCorners), std::end(kCorners), is_it);
+  ASSERT_NE(corner, std::end(kCorners));
+  const auto target = target_under_test();
+  const plan::Program program = compile(ir::parse_graph(corner->text), *target).program;
+  ASSERT_FALSE(program.whole);
+  std::vector<std::size_t> calls;
+  for (const plan::Step& s : program.steps) {
+    if (s.kind == "linear") calls.push_back(s.calls.size());
+  }
+  EXPECT_EQ(calls, std::vector<std::size_t>{3});
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, Corners, testing::ValuesIn(kCorners),

@@ -1,7 +1,9 @@
 // Steps that are gathered in orders that no graph gives.
 #include <algorithm>
 #include <map>
+#include <random>
 
+#include "plan/independent.h"
 #include "plan/memory.h"
 #include "tests/plan/gathers.h"
 
@@ -36,6 +38,15 @@ class Drafted : public testing::Test {
     d.step.calls = {call};
     return add(std::move(d));
   }
+  /// The same with nothing behind it.
+  DraftStep& bare(ir::ValueId a, ir::ValueId result, std::int64_t extent = 8) {
+    DraftStep& d = product(a, result, extent, "");
+    auto& call = std::get<ProductCall>(d.step.calls[0]);
+    call.c = result;
+    call.parts[0].buffers.clear();
+    call.parts[0].variant = "library";
+    return d;
+  }
   DraftStep& other(std::vector<ir::ValueId> reads, std::vector<ir::ValueId> writes) {
     DraftStep d;
     d.reads = std::move(reads);
@@ -44,9 +55,9 @@ class Drafted : public testing::Test {
     return add(std::move(d));
   }
   /// The names of the steps that are left, each with the number of its products: "p0 2, o1 0".
-  std::string gathered(int most = 8) {
+  std::string gathered(int most = 8, Bare bare = Bare::kAlone) {
     DecisionLog log;
-    gather_products(graph_, draft_, Gathers(most), {}, log);
+    gather_products(graph_, draft_, Gathers(most, bare), {}, log);
     std::vector<std::string> out;
     for (const DraftStep& d : draft_.steps) {
       out.push_back(str(d.step.name, " ", products_of(d.step).size()));
@@ -59,6 +70,7 @@ class Drafted : public testing::Test {
  private:
   DraftStep& add(DraftStep d) {
     d.step.name = str("s", draft_.steps.size());
+    d.step.nodes = {d.step.name};
     draft_.steps.push_back(std::move(d));
     return draft_.steps.back();
   }
@@ -163,6 +175,66 @@ TEST_F(Drafted, NotPastOneThatAnotherShapeTook) {
   EXPECT_EQ(gathered(2), "s0 1, s2 2, s3 1");
 }
 
+TEST_F(Drafted, BareOnesWhereTheTargetTakesThem) {
+  for (const Bare how : {Bare::kAlone, Bare::kTogether}) {
+    graph_ = {};
+    draft_ = {};
+    bare(value(), value());
+    product(value(), value());
+    bare(value(), value());
+    bare(value(), value(), 16);
+    EXPECT_EQ(gathered(8, how),
+              how == Bare::kAlone ? "s0 1, s1 1, s2 1, s3 1" : "s1 1, s2 2, s3 1");
+  }
+}
+
+TEST_F(Drafted, ABareOneComesUpToThoseThatMayNotMoveDown) {
+  const ir::ValueId next = value(), old = state("w", next), read = value();
+  bare(old, value());
+  product(value(), next);  // overwrites what s0 multiplies
+  bare(value(), read);
+  other({read}, {value()});
+  bare(value(), value());
+  EXPECT_EQ(gathered(8, Bare::kTogether), "s4 3, s1 1, s3 0");
+}
+
+TEST_F(Drafted, NotBeforeItsOperandIsMade) {
+  const ir::ValueId next = value(), old = state("w", next), made = value();
+  bare(old, value());
+  other({value()}, {next, made});
+  bare(made, value());
+  bare(value(), value());
+  EXPECT_EQ(gathered(8, Bare::kTogether), "s0 1, s1 0, s3 2");
+}
+
+TEST_F(Drafted, NotBeforeWhoReadsWhatItOverwrites) {
+  const ir::ValueId first = value(), v = state("u", first), last = value(), w = state("w", last);
+  bare(v, value());
+  other({w}, {first});
+  bare(value(), last);
+  EXPECT_EQ(gathered(8, Bare::kTogether), "s0 1, s1 0, s2 1");
+}
+
+TEST_F(Drafted, NotBeforeOneThatHasMovedDown) {
+  const ir::ValueId next = value(), old = state("w", next), made = value();
+  product(value(), made);  // moves down to s3
+  bare(old, value());
+  other({value()}, {next});
+  product(value(), value());
+  bare(made, value());
+  EXPECT_EQ(gathered(8, Bare::kTogether), "s1 1, s2 0, s3 2, s4 1");
+}
+
+TEST_F(Drafted, OthersThatWaitForTheirsAreStillFoundWhenOneComesUp) {
+  const ir::ValueId next = value(), old = state("w", next);
+  bare(old, value());
+  other({value()}, {next});
+  product(value(), value());  // waits for s4
+  bare(value(), value());     // comes up to s0
+  product(value(), value());
+  EXPECT_EQ(gathered(8, Bare::kTogether), "s3 2, s1 0, s4 2");
+}
+
 TEST_F(Drafted, NotFartherThanOperandsMayWait) {
   for (const int between : {63, 64}) {
     graph_ = {};
@@ -173,6 +245,79 @@ TEST_F(Drafted, NotFartherThanOperandsMayWait) {
     gathered();
     EXPECT_EQ(draft_.steps.size(), between == 63 ? 64u : 66u);
   }
+}
+
+/// Random steps; where each runs in the end, by its number.
+class RandomlyDrafted : public Drafted {
+ protected:
+  int below(int n) { return static_cast<int>(draw_() % static_cast<unsigned>(n)); }
+
+  void draw_steps(unsigned seed, int count) {
+    draw_.seed(seed);
+    graph_ = {};
+    draft_ = {};
+    std::vector<ir::ValueId> known{value(), value()}, nexts;
+    for (int i = 0; i < 3; ++i) {
+      nexts.push_back(value());
+      known.push_back(state(str("w", i), nexts.back()));
+    }
+    for (int i = 0; i < count; ++i) {
+      const ir::ValueId read =
+          known[static_cast<std::size_t>(below(static_cast<int>(known.size())))];
+      ir::ValueId result = value();
+      if (!nexts.empty() && below(4) == 0) {  // a state is advanced
+        result = nexts.back();
+        nexts.pop_back();
+      }
+      const int extent = 8 * (1 + below(2));
+      switch (below(3)) {
+        case 0:
+          product(read, result, extent);
+          break;
+        case 1:
+          bare(read, result, extent);
+          break;
+        default:
+          other({read}, {result});
+      }
+      if (below(2) == 0) known.push_back(result);
+    }
+  }
+
+  std::map<std::string, std::size_t> places() const {
+    std::map<std::string, std::size_t> out;
+    for (std::size_t i = 0; i < draft_.steps.size(); ++i) {
+      for (const std::string& node : draft_.steps[i].step.nodes) out[node] = i;
+    }
+    return out;
+  }
+
+ private:
+  std::mt19937 draw_;
+};
+
+TEST_F(RandomlyDrafted, WhoMeetKeepTheirOrder) {
+  std::size_t moved = 0;
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    draw_steps(seed, 14);
+    const std::vector<DraftStep> before = draft_.steps;
+    const Independence steps(graph_);
+    gathered(4, Bare::kTogether);
+    const std::map<std::string, std::size_t> place = places();
+    ASSERT_EQ(place.size(), before.size()) << seed;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      for (std::size_t j = i + 1; j < before.size(); ++j) {
+        const std::size_t first = place.at(before[i].step.name),
+                          second = place.at(before[j].step.name);
+        const bool flipped = first > second;
+        moved += flipped;
+        const bool meet = !steps.may_pass(before[i], before[j]);
+        EXPECT_FALSE(meet && first >= second) << "seed " << seed << ": s" << i << " and s" << j;
+        EXPECT_FALSE(first == second && !steps.together(before[i], before[j])) << seed;
+      }
+    }
+  }
+  EXPECT_GT(moved, 5000u);
 }
 
 }  // namespace

@@ -43,18 +43,20 @@ void check_shared_step(const Step& step) {
   SCOPED_TRACE(step.name);
   const std::vector<const ProductCall*> calls = products_of(step);
   EXPECT_EQ(calls.size(), step.calls.size());
-  EXPECT_EQ(step.shared_bytes, kGathered * static_cast<std::int64_t>(calls.size()));
+  const bool bare = calls[0]->c >= 0;
+  EXPECT_EQ(step.shared_bytes, bare ? 0 : kGathered * static_cast<std::int64_t>(calls.size()));
   EXPECT_EQ(step.kernel, "loop.pair.01234567");
   for (const ProductCall* call : calls) {
     ASSERT_EQ(call->parts.size(), 1u);
     const ProductCall::Part& part = call->parts[0];
     EXPECT_TRUE(part.generated.table);
-    EXPECT_EQ(part.generated.buffers, (std::vector<int>{call->a, call->b, -1}));
+    EXPECT_EQ(call->c >= 0, bare);
+    EXPECT_EQ(part.generated.buffers, (std::vector<int>{call->a, call->b, bare ? call->c : -1}));
     EXPECT_EQ(part.generated.function.name, "k_pair_0123456789abcdef");
     EXPECT_EQ(part.variant, "");
     EXPECT_EQ(part.epilogue.name, calls[0]->parts[0].epilogue.name);
-    EXPECT_NE(part.epilogue.name, "");
-    EXPECT_EQ(std::count(part.buffers.begin(), part.buffers.end(), -1), 1);
+    EXPECT_EQ(part.epilogue.name.empty(), bare);
+    EXPECT_EQ(std::count(part.buffers.begin(), part.buffers.end(), -1), bare ? 0 : 1);
     EXPECT_TRUE(has(step.reads, call->a) && has(step.reads, call->b));
   }
   check_calls_are_apart(step);
@@ -345,6 +347,35 @@ TEST(Gather, Rwkv) {  // five square weights in a layer and two in the head; ffn
   check_network("rwkv4?layers=3&width=256&vocab=512&context=512&batch=2&train=1&precision=bf16",
                 {17, 3, 3});
 }
+/// What the nodes of a step's products are: layers' weights by the path of each.
+std::set<std::string> paths_of(const Step& step, const ir::Graph& graph) {
+  std::set<std::string> out;
+  for (const std::string& node : step.nodes) {
+    out.insert(graph.node(graph.value(graph.find_value(node)).producer).path);
+  }
+  return out;
+}
+
+TEST(Gather, KeyValueAndReceptance) {
+  const ir::Package package = models::build(
+      "rwkv4?layers=2&width=256&vocab=512&context=512&batch=2&train=1&precision=bf16");
+  const Program program = planned(package.graphs.at(0), 8, Bare::kTogether);
+  check_program(program);
+  EXPECT_LE(program.arena_bytes, planned(package.graphs.at(0), 8).arena_bytes);
+  const ir::Graph graph = ir::parse_graph(program.graph_text);
+  std::map<std::set<std::string>, int> found;  // bare ones that share a launch
+  for (const Step& s : program.steps) {
+    const std::vector<const ProductCall*> calls = products_of(s);
+    if (calls.size() > 1 && calls[0]->c >= 0) ++found[paths_of(s, graph)];
+  }
+  for (const std::string layer : {"blocks.0.att.", "blocks.1.att."}) {
+    const std::string key = layer + "key", value = layer + "value";
+    // Forward, receptance is multiplied where wkv is there: no bare product.
+    EXPECT_EQ((found[{key, value}]), 1) << layer;
+    EXPECT_EQ((found[{key, value, layer + "receptance"}]), 1) << layer;
+  }
+}
+
 TEST(Gather, Gpt2) {  // four weights in a layer
   check_network(
       "gpt2?layers=3&width=256&heads=4&vocab=512&context=512&batch=2&train=1&precision=bf16",

@@ -1,5 +1,5 @@
 // A target that only plans: large products lie apart from what follows them, and so many of one
-// shape share a launch.
+// shape share a launch; bare ones too where that is asked for.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,10 +20,12 @@ inline constexpr std::int64_t kLarge =
 inline constexpr std::int64_t kAlone = 1 << 20, kGathered = 3 << 10;  // bytes of workspace
 inline constexpr int kNever = 0;
 
+enum class Bare { kAlone, kTogether };
+
 /// The cpu's, but large products lie apart from what follows them, and `most` share a launch.
 class Gathers : public Target {
  public:
-  explicit Gathers(int most) : most_(most) {}
+  explicit Gathers(int most, Bare bare = Bare::kAlone) : most_(most), bare_(bare) {}
   std::string_view name() const override { return "gathers"; }
   std::string identity() const override { return str("gathers ", most_); }
   int threads() const override { return 1; }
@@ -53,17 +55,17 @@ class Gathers : public Target {
   Choice choose(const HandCall& call, const DimBindings& largest) const override {
     return cpu_->choose(call, largest);
   }
-  std::optional<Together> together(const ProductCall::Part& part,
+  std::optional<Together> together(const ProductCall::Part& part, bool bare,
                                    const DimBindings&) const override {
-    EXPECT_EQ(part.variant, "library apart");
-    if (most_ == kNever) return std::nullopt;
+    EXPECT_EQ(part.variant == "library apart", !bare);
+    if (most_ == kNever || (bare && bare_ == Bare::kAlone)) return std::nullopt;
     Together out;
     out.print.call.function.name = "k_pair_0123456789abcdef";
     out.print.call.rows = 4;
     out.print.call.table = true;
     out.print.text = "void k_pair_0123456789abcdef(void) {}\n";
     out.most = most_;
-    out.shared_bytes = kGathered;
+    out.shared_bytes = bare ? 0 : kGathered;
     return out;
   }
   std::unique_ptr<plait::Space> allocate(std::int64_t, const std::string&) const override {
@@ -77,10 +79,11 @@ class Gathers : public Target {
  private:
   std::unique_ptr<Target> cpu_ = make_target("cpu", 1);
   int most_;
+  Bare bare_;
 };
 
-inline Program planned(const ir::Graph& graph, int most) {
-  return compile(graph, Gathers(most), {.plan = {}, .use_cache = false}).program;
+inline Program planned(const ir::Graph& graph, int most, Bare bare = Bare::kAlone) {
+  return compile(graph, Gathers(most, bare), {.plan = {}, .use_cache = false}).program;
 }
 
 inline std::vector<const ProductCall*> products_of(const Step& step) {
