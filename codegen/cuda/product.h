@@ -15,8 +15,8 @@ struct ProductOptions {
   /// One of product_variants(); "simple": no tiles, 256 threads; empty: first.
   std::string variant{};
   bool pairs = false;  // the device has pairs of blocks and a copy engine
-  /// More than 1: a kernel for several calls, best for so many. Its words are the address of a table
-  /// that has a row for each, the calls, and the words of a row. Without splits and walks.
+  /// More than 1: a kernel for several calls, best for so many. Its words are the address of a
+  /// table that has a row for each, the calls, and the words of a row. Without splits and walks.
   int calls = 1;
 };
 
