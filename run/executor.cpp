@@ -275,9 +275,13 @@ void Executor::fill(int held, const Array& pattern) {
   const plan::Held& to = program_.values[at(held)];
   const auto width = static_cast<std::int64_t>(size_of(to.type.dtype));
   const std::int64_t bytes = element_count(sizes_of(to.type.shape)) * width;
-  const auto part = static_cast<std::int64_t>(pattern.byte_count());
-  for (std::int64_t i = 0; i < bytes; i += part) {
-    space_of(to.buffer).write(offset_of(to.buffer) + i, pattern.data(), std::min(part, bytes - i));
+  const std::int64_t part = std::min(static_cast<std::int64_t>(pattern.byte_count()), bytes);
+  const std::int64_t offset = offset_of(to.buffer);
+  Space& space = space_of(to.buffer);
+  space.write(offset, pattern.data(), part);
+  if (part == 0 || space.repeat(offset, part, bytes)) return;
+  for (std::int64_t i = part; i < bytes; i += part) {
+    space.write(offset + i, pattern.data(), std::min(part, bytes - i));
   }
 }
 

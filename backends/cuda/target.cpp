@@ -69,6 +69,12 @@ class DeviceSpace : public Space {
     device_->zero(data_ + offset, bytes);
     return true;
   }
+  bool repeat(std::int64_t offset, std::int64_t part, std::int64_t bytes) override {
+    for (std::int64_t done = part; done > 0 && done < bytes; done *= 2) {
+      device_->copy(data_ + offset + done, data_ + offset, std::min(done, bytes - done));
+    }
+    return true;
+  }
   void read(std::int64_t offset, void* to, std::int64_t bytes) const override {
     if (bytes > 0) device_->read(to, data_ + offset, bytes);
   }
