@@ -1,10 +1,16 @@
-// Affinity masks of any length.
+// Affinity masks of any length, and the leave to use tiles.
 #include "base/cpus.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace plait {
 namespace {
@@ -25,7 +31,25 @@ std::vector<int> affinity_mask() {
   return cpus;
 }
 
+#if defined(__x86_64__)
+bool ask_for_amx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  const bool has_bf16 = ((d >> 22) & 1) != 0, has_tiles = ((d >> 24) & 1) != 0;
+  if (!has_bf16 || !has_tiles) return false;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XTILEDATA
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#else
+bool ask_for_amx() { return false; }
+#endif
+
 }  // namespace
+
+bool may_use_amx() {
+  static const bool may = ask_for_amx();
+  return may;
+}
 
 const std::vector<int>& process_cpus() {
   static const std::vector<int> cpus = affinity_mask();

@@ -1,4 +1,5 @@
-// The cpus that this process may use, and on which of them a thread runs.
+// The cpus that this process may use, on which of them a thread runs, and what needs the system's
+// leave there.
 #pragma once
 
 #include <thread>
@@ -13,6 +14,10 @@ const std::vector<int>& process_cpus();
 /// Keeps this thread on these cpus. One that has gone since is no reason to stop: the thread then
 /// runs where it may. A thread begins where its maker is kept, and so does a program it starts.
 void stay_on(const std::vector<int>& cpus);
+
+/// Whether the processor has AMX's tiles and their bf16 products, and the system lets this process
+/// use them: asked once.
+bool may_use_amx();
 
 /// A thread that runs `work` on all cpus of the process, wherever its maker is kept.
 template <class Work>

@@ -2,9 +2,10 @@
 #include "cli/profiled.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <array>
 #include <fstream>
 #include <map>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -162,43 +163,97 @@ double plain_seconds(Executor& executor) {
   return seconds_since(start);
 }
 
-/// Measured, or as they were measured before for as many threads.
-profile::Peaks machine_peaks(const Target& target) {
+/// What `measure` says of this machine, or said before for as many threads.
+template <std::size_t N, class Measure>
+std::array<double, N> kept_numbers(const Target& target, const std::string& what, Measure measure) {
   const std::uint64_t key =
-      fnv1a64(str(machine_name(), "\n", target.identity(), "\n", target.threads()));
-  profile::Peaks peaks;
+      fnv1a64(str(machine_name(), "\n", target.identity(), "\n", target.threads(), "\n", what));
   if (const auto kept = codegen::cache::load("peaks", key)) {
-    if (std::sscanf(kept->c_str(), "%lf %lf", &peaks.gflops, &peaks.gbs) == 2) return peaks;
+    std::istringstream in(*kept);
+    std::array<double, N> numbers{};
+    for (double& x : numbers) in >> x;
+    if (in) return numbers;
   }
-  peaks = profile::measure_peaks(target.threads());
-  codegen::cache::store("peaks", key, str(peaks.gflops, " ", peaks.gbs));
-  return peaks;
+  const std::array<double, N> numbers = measure();
+  std::string text;
+  for (double x : numbers) text += str(x, ' ');
+  codegen::cache::store("peaks", key, text);
+  return numbers;
 }
 
-/// Peaks of the machine, or of the target's device with its name and every step's precision.
-void add_peaks(const Loaded& loaded, profile::Profile& out) {
-  const std::optional<Ceilings> ceilings = loaded.target->ceilings();
-  if (!ceilings) {
-    const profile::Peaks peaks = machine_peaks(*loaded.target);
-    out.peak_gflops = peaks.gflops;
-    out.peak_gbs = peaks.gbs;
-    return;
-  }
-  out.machine = out.device = ceilings->device;
-  out.peak_gbs = ceilings->bytes_per_second * 1e-9;
-  for (const auto& [name, rate] : ceilings->operations_per_second) out.rates[name] = rate * 1e-9;
+profile::Peaks machine_peaks(const Target& target) {
+  const auto [gflops, gbs] = kept_numbers<2>(target, "f32 and copies", [&] {
+    const profile::Peaks peaks = profile::measure_peaks(target.threads());
+    return std::array{peaks.gflops, peaks.gbs};
+  });
+  return {gflops, gbs};
+}
+
+/// How a kernel of the cpu multiplies halves, where a unit of the processor does: its kernel's id
+/// begins with "gemm.UNIT.DTYPE.".
+struct HalfProduct {
+  std::string unit, dtype;
+};
+std::optional<HalfProduct> half_product(const std::string& kernel) {
+  const std::vector<std::string> words = split(kernel, '.');
+  if (words.size() < 3 || words[0] != "gemm") return std::nullopt;
+  const bool has_unit = words[1] == "amx" || words[1] == "avx512bf16";
+  const bool is_half = words[2] == "bf16" || words[2] == "f16";
+  if (!has_unit || !is_half) return std::nullopt;
+  return HalfProduct{words[1], words[2]};
+}
+
+double unit_gflops(const Target& target, const std::string& unit) {
+  return kept_numbers<1>(target, unit, [&] {
+    return std::array{profile::measure_dot_gflops(unit, target.threads())};
+  })[0];
+}
+
+/// The rate of most operations stands for the program.
+void choose_peak(profile::Profile& out) {
   std::map<std::string, std::int64_t> operations;
-  for (std::size_t s = 0; s < out.steps.size(); ++s) {
-    profile::StepInfo& step = out.steps[s];
-    step.precision = precision_of(loaded.executor.program().steps[s], *ceilings);
-    operations[step.precision] += step.operations;
-  }
-  std::int64_t most = -1;  // the rate of most operations stands for the program
+  for (const profile::StepInfo& step : out.steps) operations[step.precision] += step.operations;
+  std::int64_t most = -1;
   for (const auto& [name, count] : operations) {
     if (count <= most) continue;
     most = count;
     out.peak_gflops = out.rates[name];
   }
+}
+
+/// The processor's: of f32, and of halves where a step's kernel has a unit for their products.
+void add_processor_peaks(const Target& target, profile::Profile& out) {
+  constexpr double kProductsOfF16 = 4;  // of its two parts with those of the other
+  const profile::Peaks peaks = machine_peaks(target);
+  out.peak_gflops = peaks.gflops;
+  out.peak_gbs = peaks.gbs;
+  for (profile::StepInfo& step : out.steps) {
+    const std::optional<HalfProduct> half = half_product(step.kernel);
+    if (!half) continue;
+    const double gflops = unit_gflops(target, half->unit);
+    if (gflops <= 0) continue;
+    step.precision = half->dtype;
+    out.rates[half->dtype] = half->dtype == "f16" ? gflops / kProductsOfF16 : gflops;
+  }
+  if (out.rates.empty()) return;
+  out.rates["f32"] = peaks.gflops;
+  for (profile::StepInfo& step : out.steps) {
+    if (step.precision.empty()) step.precision = "f32";
+  }
+  choose_peak(out);
+}
+
+/// Peaks of the machine, or of the target's device with its name; every step's precision.
+void add_peaks(const Loaded& loaded, profile::Profile& out) {
+  const std::optional<Ceilings> ceilings = loaded.target->ceilings();
+  if (!ceilings) return add_processor_peaks(*loaded.target, out);
+  out.machine = out.device = ceilings->device;
+  out.peak_gbs = ceilings->bytes_per_second * 1e-9;
+  for (const auto& [name, rate] : ceilings->operations_per_second) out.rates[name] = rate * 1e-9;
+  for (std::size_t s = 0; s < out.steps.size(); ++s) {
+    out.steps[s].precision = precision_of(loaded.executor.program().steps[s], *ceilings);
+  }
+  choose_peak(out);
 }
 
 }  // namespace

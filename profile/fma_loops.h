@@ -1,5 +1,5 @@
-// Loops that do nothing but multiply and add f32 in registers, one per instruction set. Inside this
-// room only.
+// Loops that do nothing but multiply and add in registers, f32 or products of bf16, one per
+// instruction set. Inside this room only.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,10 @@ FmaLoop fma_baseline();
 // Only for a processor that has the instructions.
 FmaLoop fma_avx2();
 FmaLoop fma_avx512();
+
+/// The bf16 that the following multiply by itself: 1/16, so that sums are exact for long.
+inline constexpr std::uint16_t kDotOperand = 0x3d80;
+FmaLoop dot_avx512bf16();
+FmaLoop dot_amx();
 
 }  // namespace plait::profile

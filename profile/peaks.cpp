@@ -164,4 +164,14 @@ Peaks measure_peaks(int threads) {
   return out;
 }
 
+double measure_dot_gflops(std::string_view unit, int threads) {
+#if defined(__x86_64__)
+  if (unit == "amx" && may_use_amx()) return fma_gflops(dot_amx(), threads);
+  if (unit == "avx512bf16" && __builtin_cpu_supports("avx512bf16")) {
+    return fma_gflops(dot_avx512bf16(), threads);
+  }
+#endif
+  return 0;
+}
+
 }  // namespace plait::profile

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plait::profile {
@@ -53,14 +54,14 @@ struct Profile {
   std::vector<BufferInfo> buffers;
   std::vector<Run> runs;
   double peak_gflops = 0, peak_gbs = 0;   // measured on this machine; 0: not measured
-  std::map<std::string, double> rates{};  // GFLOP/s of large products by precision: a device's
+  std::map<std::string, double> rates{};  // GFLOP/s of products by precision, where they differ
   int threads = 1;
   std::int64_t arena_bytes = 0, states_bytes = 0, scratch_bytes = 0;
   double overhead_percent = 0;  // that timing the steps adds to a run
   // Of a device: a run as one launch, the steps as its clock was read behind each of them, and what
   // was taken off each step for that, so that they add up to one launch. 0: not measured, nothing.
   double launch_ms = 0, apart_ms = 0, taken_us = 0;
-  double usual_ms = 0;  // a launch with steps beside each other, as a run has them
+  double usual_ms = 0;  // a launch as a run has it: steps beside each other where that is faster
 };
 
 /// Takes the same time off each step of every run, though no more than four fifths of it, so that
@@ -106,5 +107,9 @@ struct Peaks {
 
 /// Takes about 0.3 s; the caller keeps the result, it belongs to the machine.
 Peaks measure_peaks(int threads);
+
+/// GFLOP/s of products of bf16 in registers, by the unit that has them: "avx512bf16" or "amx"; 0
+/// where the processor has no such unit.
+double measure_dot_gflops(std::string_view unit, int threads);
 
 }  // namespace plait::profile

@@ -135,7 +135,8 @@ std::string device_text(const Profile& p, const Row& total) {
     }
     out += "\n";
     if (p.usual_ms > 0) {
-      out += str("  with steps beside each other that do not meet ", fixed(p.usual_ms, 4), " ms\n");
+      out += str("  as it runs, with steps beside each other where that is faster, ",
+                 fixed(p.usual_ms, 4), " ms\n");
     }
   }
   if (p.rates.empty()) return out;

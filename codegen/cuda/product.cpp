@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "codegen/cuda/product_element.h"
+#include "codegen/cuda/product_guess.h"
 #include "codegen/cuda/product_shape.h"
 #include "codegen/scalar_c.h"
 
@@ -21,29 +22,12 @@ DType acc_type(DType t) {
 
 constexpr const char* kStatic = "  static __device__ __forceinline__ ";
 
-/// Whether an epilogue takes a sum only as its product's dtype has it.
-bool rounds_first(DType t, const loop::Kernel& epilogue) {
-  for (const loop::Let& let : epilogue.lets) {
-    for (const loop::KernelOperand& o : let.operands) {
-      if (o.kind != loop::KernelOperand::kTile) continue;
-      const std::vector<loop::Tape::Step> steps = loop::flatten(let.body).steps;
-      const bool plain = steps.size() == 1 && steps[0].op == loop::ScalarOp::kLoad;
-      if (!plain || let.dtype != t || let.reduce != loop::Reduce::kNone) return false;
-    }
-  }
-  return true;
-}
-
-/// Whether a launch of it may have several calls.
-bool serves_many(const Shape& s) { return s.splits == 1 && !s.walks; }
-
 /// "@" stands for the kernel's name until it is known.
 class ProductText {
  public:
   ProductText(const Form& form, const Shape& shape, const loop::Kernel* epilogue, bool fixed,
               bool together)
       : f_(form), s_(shape), epilogue_(epilogue), fixed_(fixed), together_(together) {
-    check(!together || serves_many(shape), "it has no table of calls");
     const int buffers = epilogue ? 2 + static_cast<int>(epilogue->buffers.size()) : 3;
     scratch_ = buffers;
     errors_ = buffers + (shape.splits > 1 ? 1 : 0);
@@ -453,52 +437,7 @@ class ProductText {
   std::vector<Dim> parameters_;
 };
 
-/// An epilogue's part of an element's time: its bytes, through one multiprocessor, and its
-/// statements. What a product alone stores is not counted.
-double element_us(DType product, const loop::Kernel& epilogue) {
-  constexpr double kByte = 2e-5, kStatement = 1.2e-5;  // of an H200
-  const ElementBytes bytes = element_bytes(epilogue);
-  const int more = bytes.loaded + bytes.stored - static_cast<int>(size_of(product));
-  return kByte * std::max(0, more) + kStatement * static_cast<double>(epilogue.lets.size());
-}
-
-Form form_with(const loop::Contraction& contraction, const loop::Kernel* epilogue,
-               const ProductOptions& options) {
-  Form form = form_of(contraction, epilogue == nullptr);
-  form.calls = options.calls;
-  if (epilogue) form.element_us = element_us(form.dtype, *epilogue);
-  if (form.swapped) form.element_us *= 4;  // its elements are stored one by one
-  const int put = !epilogue ? form.put : form.swapped ? 1 : element_lanes(*epilogue);
-  form.packed =
-      put > 1 && is_half(form.dtype) && (!epilogue || rounds_first(form.dtype, *epilogue));
-  return form;
-}
-
-/// Best guess first; never none.
-std::vector<Shape> shapes(const Form& form, const DimBindings& largest,
-                          const ProductOptions& options) {
-  std::vector<Shape> some = shapes_for(form, largest, options.tf32, options.pairs);
-  if (options.calls > 1) std::erase_if(some, [](const Shape& s) { return !serves_many(s); });
-  return some;
-}
-
 }  // namespace
-
-std::vector<std::string> product_variants(const loop::Contraction& contraction,
-                                          const DimBindings& largest, const ProductOptions& options,
-                                          const loop::Kernel* epilogue) {
-  std::vector<std::string> texts;
-  for (const Shape& s : shapes(form_with(contraction, epilogue, options), largest, options)) {
-    texts.push_back(to_text(s));
-  }
-  return texts;
-}
-
-double product_us(const loop::Contraction& contraction, const loop::Kernel* epilogue,
-                  const DimBindings& largest, const ProductOptions& options) {
-  const Form form = form_with(contraction, epilogue, options);
-  return cost(form, shapes(form, largest, options).front(), largest);
-}
 
 Printed print_product(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                       bool fixed, const ProductOptions& options) {

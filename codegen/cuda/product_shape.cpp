@@ -245,6 +245,9 @@ int held_blocks(const Form& f, const Shape& s) {
 
 Decision fits(const Form& f, const Shape& s, bool tf32, bool pairs) {
   if (s.core == Core::kSimple) return Decision::allow();
+  if (f.calls > 1 && (s.splits > 1 || s.walks)) {
+    return Decision::forbid("a launch of several calls has one tile for each block");
+  }
   if (s.core == Core::kPair) {
     return pairs ? fits_pair(f, s) : Decision::forbid("the device has no pairs of blocks");
   }

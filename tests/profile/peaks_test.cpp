@@ -36,6 +36,32 @@ TEST(ProfilePeaks, LoopsDoTheRoundsTheySay) {
 #endif
 }
 
+/// Each round adds `terms` products of 1/16 and 1/16 to every element.
+void expect_dots(const FmaLoop& loop, int elements, int terms) {
+  constexpr std::int64_t kRounds = 1000;
+  EXPECT_EQ(loop.operations, std::int64_t{2} * elements * terms);
+  EXPECT_EQ(loop.run(kRounds), static_cast<float>(kRounds * elements * terms) / 256);
+}
+
+TEST(ProfilePeaks, ProductsOfHalves) {
+  EXPECT_EQ(measure_dot_gflops("none", 1), 0);
+  const double f32 = measure_peaks(1).gflops;
+  int units = 0;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bf16")) {
+    expect_dots(dot_avx512bf16(), 12 * 16, 2);
+    EXPECT_GT(measure_dot_gflops("avx512bf16", 1), 0.3 * f32);
+    ++units;
+  }
+  if (may_use_amx()) {
+    expect_dots(dot_amx(), 4 * 16 * 16, 32);
+    EXPECT_GT(measure_dot_gflops("amx", 1), f32);
+    ++units;
+  }
+#endif
+  if (units == 0) GTEST_SKIP() << "the processor has no unit for them";
+}
+
 TEST(ProfilePeaks, ArePlausible) {
   const Peaks one = measure_peaks(1);
   EXPECT_GT(one.gflops, 1);

@@ -1,12 +1,10 @@
 // Which instruction sets this machine and its system offer, and the kernels of each.
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <iterator>
 #include <string>
 
 #include "backends/cpu/contract/blocking.h"
+#include "base/cpus.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -18,16 +16,6 @@ namespace {
 constexpr std::string_view kIsaNames[] = {"portable", "avx2", "avx512", "avx512bf16", "amx"};
 
 #if defined(__x86_64__)
-/// AMX needs the processor's tiles and bf16 products, and the system's leave to use them.
-bool amx_granted() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-  const bool has_bf16 = ((d >> 22) & 1) != 0, has_tiles = ((d >> 24) & 1) != 0;
-  if (!has_bf16 || !has_tiles) return false;
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XTILEDATA
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
 Isa machine_isa() {
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -37,7 +25,7 @@ Isa machine_isa() {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (!avx512) return Isa::kAvx2;
-  if (amx_granted()) return Isa::kAmx;
+  if (may_use_amx()) return Isa::kAmx;
   return __builtin_cpu_supports("avx512bf16") ? Isa::kAvx512Bf16 : Isa::kAvx512;
 }
 #else

@@ -1,0 +1,65 @@
+// What an epilogue adds to a product, and the variants by their guessed time.
+#include "codegen/cuda/product_guess.h"
+
+#include <algorithm>
+
+#include "codegen/cuda/product_element.h"
+#include "codegen/cuda/product_shape.h"
+
+namespace plait::codegen::cuda {
+namespace {
+
+/// Whether an epilogue takes a sum only as its product's dtype has it.
+bool rounds_first(DType t, const loop::Kernel& epilogue) {
+  for (const loop::Let& let : epilogue.lets) {
+    for (const loop::KernelOperand& o : let.operands) {
+      if (o.kind != loop::KernelOperand::kTile) continue;
+      const std::vector<loop::Tape::Step> steps = loop::flatten(let.body).steps;
+      const bool plain = steps.size() == 1 && steps[0].op == loop::ScalarOp::kLoad;
+      if (!plain || let.dtype != t || let.reduce != loop::Reduce::kNone) return false;
+    }
+  }
+  return true;
+}
+
+/// An epilogue's part of an element's time: its bytes, through one multiprocessor, and its
+/// statements. What a product alone stores is not counted.
+double element_us(DType product, const loop::Kernel& epilogue) {
+  constexpr double kByte = 2e-5, kStatement = 1.2e-5;  // of an H200
+  const ElementBytes bytes = element_bytes(epilogue);
+  const int more = bytes.loaded + bytes.stored - static_cast<int>(size_of(product));
+  return kByte * std::max(0, more) + kStatement * static_cast<double>(epilogue.lets.size());
+}
+
+}  // namespace
+
+Form form_with(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+               const ProductOptions& options) {
+  Form form = form_of(contraction, epilogue == nullptr);
+  form.calls = options.calls;
+  if (epilogue) form.element_us = element_us(form.dtype, *epilogue);
+  if (form.swapped) form.element_us *= 4;  // its elements are stored one by one
+  const int put = !epilogue ? form.put : form.swapped ? 1 : element_lanes(*epilogue);
+  form.packed =
+      put > 1 && is_half(form.dtype) && (!epilogue || rounds_first(form.dtype, *epilogue));
+  return form;
+}
+
+std::vector<std::string> product_variants(const loop::Contraction& contraction,
+                                          const DimBindings& largest, const ProductOptions& options,
+                                          const loop::Kernel* epilogue) {
+  std::vector<std::string> texts;
+  const Form form = form_with(contraction, epilogue, options);
+  for (const Shape& s : shapes_for(form, largest, options.tf32, options.pairs)) {
+    texts.push_back(to_text(s));
+  }
+  return texts;
+}
+
+double product_us(const loop::Contraction& contraction, const loop::Kernel* epilogue,
+                  const DimBindings& largest, const ProductOptions& options) {
+  const Form form = form_with(contraction, epilogue, options);
+  return cost(form, shapes_for(form, largest, options.tf32, options.pairs).front(), largest);
+}
+
+}  // namespace plait::codegen::cuda
