@@ -104,14 +104,20 @@ struct Ranked {
   bool accepted = false;
 };
 
+/// Of k, summed in registers. A panel of b in half of the nearest cache is enough where vectors are
+/// short; with long ones it had better come from the next one than that sums go to memory and back.
+std::int64_t most_depth(Isa isa, const TileShape& shape) {
+  if (isa >= Isa::kAvx512) return 512;
+  return std::clamp<std::int64_t>(6144 / shape.nr, 64, 256);
+}
+
 /// The best sizes of blocks for one tile shape.
 Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapped,
                    bool b_constant) {
   const Sizes s = sizes_of(p, swapped);
   const bool pairs = kernels_of(isa).pairs;
   Variant v{.isa = isa, .mr = shape.mr, .nr = shape.nr, .swapped = swapped};
-  const std::int64_t half_of_l1 = std::clamp<std::int64_t>(6144 / shape.nr, 64, 256);  // a panel
-  const std::int64_t most_k = isa == Isa::kAmx ? 512 : pairs ? 2 * half_of_l1 : half_of_l1;
+  const std::int64_t most_k = most_depth(isa, shape);
   v.kc = s.depth <= most_k * 3 / 2 ? std::max<std::int64_t>(s.depth, 1)
                                    : even_part(s.depth, most_k, pairs ? kPairDepth : 8);
   const bool first_shape = shape.mr == kernels_of(isa).shapes[0].mr;
@@ -120,7 +126,7 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
   Ranked best;
   for (const std::int64_t row_most : {12, 24, 36, 48, 72, 96, 144, 240}) {
     v.mc = even_part(s.rows, std::max<std::int64_t>(row_most, shape.mr), shape.mr);
-    for (const std::int64_t col_most : {16, 32, 48, 64, 96, 128, 192, 256, 512}) {
+    for (const std::int64_t col_most : {16, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048}) {
       v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);
       v.inside = b.variant.inside = !swapped && !b_constant && v.mc >= s.rows;
       b.cut(v.mc, v.nc);
