@@ -152,7 +152,7 @@ loop::Nest nest_one_hot(const NodeView& v) {
   const std::vector<Dim> index = index_all(nest, v.out().shape);
   const Dim id =
       add_loaded(nest, "id", v.out().shape.back(), {0, {index.begin(), index.end() - 1}});
-  nest.body = eq(loop::Expr::index(id), loop::Expr::index(index.back()));
+  nest.body = eq(loop::Expr::index(id - index.back()), 0);  // an index itself may not be a float
   return nest;
 }
 

@@ -319,8 +319,8 @@ loop::Nest nest_concat(const NodeView& v) {
   }
   nest.body = pieces.back();
   for (std::size_t i = pieces.size() - 1; i-- > 0;) {
-    nest.body = loop::select(loop::Expr::index(index[axis]) < loop::Expr::index(ends[i]), pieces[i],
-                             nest.body);
+    // The difference: an index itself may not be a float.
+    nest.body = loop::select(loop::Expr::index(index[axis] - ends[i]) < 0, pieces[i], nest.body);
   }
   return nest;
 }

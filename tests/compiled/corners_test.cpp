@@ -162,6 +162,25 @@ TEST_F(CompiledCase, ProductsOfOneShapeAreOneLaunchOfADevice) {
   EXPECT_EQ(calls, std::vector<std::size_t>{3});
 }
 
+/// Indices above 2^24 are not all floats: the last of the first piece, and neighbours of an id.
+TEST_F(CompiledCase, IndicesThatAreNoFloats) {
+  const ir::Graph graph = ir::parse_graph(R"(graph g(x: f16[16777217], y: f16[3], t: i64[2]) {
+  %c = concat(x, y, axis=0)     : f16[16777220]
+  %s = slice(%c, axes=[0], starts=[16777214], stops=[16777220]) : f16[6]
+  %o = one_hot(t, depth=16777221) : f32[2,16777221]
+  %h = slice(%o, axes=[1], starts=[16777215], stops=[16777221]) : f32[2,6]
+  return %s, %h
+})");
+  Array x(DType::f16, {16777217});
+  for (std::int64_t i = 16777214; i < x.count(); ++i) x.set(i, static_cast<double>(i - 16777213));
+  const Arrays got = run_compiled(graph, {{"x", x},
+                                          {"y", Array::of(DType::f16, {3}, {4, 5, 6})},
+                                          {"t", Array::of(DType::i64, {2}, {16777217, 16777220})}});
+  EXPECT_TRUE(got.at("s").same_bits(Array::of(DType::f16, {6}, {1, 2, 3, 4, 5, 6})));
+  EXPECT_TRUE(
+      got.at("h").same_bits(Array::of(DType::f32, {2, 6}, {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1})));
+}
+
 INSTANTIATE_TEST_SUITE_P(Graphs, Corners, testing::ValuesIn(kCorners),
                          [](const auto& info) { return std::string(info.param.name); });
 
