@@ -123,6 +123,19 @@ graph g(x: f32[n,4], i: i64[n]) state(table: bf16[5,3]) {
 })");
 }
 
+TEST_F(Symbols, ProductsOfOneShape) {  // on a device one launch, of as many blocks as n needs
+  expect_one_program(R"(symbol n = 1..64
+graph g(x: bf16[n,48], y: f32[n,24]) state(
+    k: bf16[32,48], v: bf16[32,48], a: f32[16,24], b: f32[16,24]) {
+  %kk = linear(x, k)                               : bf16[n,32]
+  %vv = linear(x, v)                               : bf16[n,32]
+  %aa = linear(y, a)                               : f32[n,16]
+  %bb = linear(y, b)                               : f32[n,16]
+  %s = cumsum(%bb, axis=0)                         : f32[n,16]
+  return %kk, %vv, %aa, %s
+})");
+}
+
 TEST_F(Symbols, ConvolutionsOfASymbol) {
   expect_one_program(R"(symbol n = 1..64
 graph g(x: f32[n,3,9,9]) state(k: f32[4,3,3,3]) {
