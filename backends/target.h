@@ -117,8 +117,8 @@ class Space {
   virtual bool write_laid(std::int64_t, const void* /*from*/, const Laid&) { return false; }
   /// Sets bytes to 0; false where the host had better do that.
   virtual bool zero(std::int64_t /*offset*/, std::int64_t /*bytes*/) { return false; }
-  /// Writes the `part` bytes at `offset` again and again behind themselves, until `bytes` are filled;
-  /// false where the host had better do that.
+  /// Writes the `part` bytes at `offset` again and again behind themselves, until `bytes` are
+  /// filled; false where the host had better do that.
   virtual bool repeat(std::int64_t /*offset*/, std::int64_t /*part*/, std::int64_t /*bytes*/) {
     return false;
   }
