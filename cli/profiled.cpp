@@ -189,20 +189,17 @@ profile::Peaks machine_peaks(const Target& target) {
   return {gflops, gbs};
 }
 
-/// How a kernel of the cpu multiplies halves, where a unit of the processor does: its kernel's id
-/// begins with "gemm.UNIT.DTYPE.".
-struct HalfProduct {
+/// What multiplies in a kernel of the cpu, and which dtype: the id of a product's kernel begins
+/// with "gemm.UNIT.DTYPE.".
+struct UnitOf {
   std::string unit, dtype;
 };
-std::optional<HalfProduct> half_product(const std::string& kernel) {
+UnitOf unit_of(const std::string& kernel) {
   const std::vector<std::string> words = split(kernel, '.');
-  if (words.size() < 3 || words[0] != "gemm") return std::nullopt;
-  const bool has_unit = words[1] == "amx" || words[1] == "avx512bf16";
-  const bool is_half = words[2] == "bf16" || words[2] == "f16";
-  if (!has_unit || !is_half) return std::nullopt;
-  return HalfProduct{words[1], words[2]};
+  return words.size() < 3 || words[0] != "gemm" ? UnitOf{} : UnitOf{words[1], words[2]};
 }
 
+/// 0 where it is no unit for products of halves.
 double unit_gflops(const Target& target, const std::string& unit) {
   return kept_numbers<1>(target, unit, [&] {
     return std::array{profile::measure_dot_gflops(unit, target.threads())};
@@ -227,13 +224,15 @@ void add_processor_peaks(const Target& target, profile::Profile& out) {
   const profile::Peaks peaks = machine_peaks(target);
   out.peak_gflops = peaks.gflops;
   out.peak_gbs = peaks.gbs;
+  std::map<std::string, double> units;
   for (profile::StepInfo& step : out.steps) {
-    const std::optional<HalfProduct> half = half_product(step.kernel);
-    if (!half) continue;
-    const double gflops = unit_gflops(target, half->unit);
-    if (gflops <= 0) continue;
-    step.precision = half->dtype;
-    out.rates[half->dtype] = half->dtype == "f16" ? gflops / kProductsOfF16 : gflops;
+    const auto [unit, dtype] = unit_of(step.kernel);
+    if (dtype != "bf16" && dtype != "f16") continue;
+    const auto [gflops, is_new] = units.try_emplace(unit, 0);
+    if (is_new) gflops->second = unit_gflops(target, unit);
+    if (gflops->second <= 0) continue;
+    step.precision = dtype;
+    out.rates[dtype] = dtype == "f16" ? gflops->second / kProductsOfF16 : gflops->second;
   }
   if (out.rates.empty()) return;
   out.rates["f32"] = peaks.gflops;

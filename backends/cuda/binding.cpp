@@ -191,11 +191,9 @@ Act Binding::bind_tabled(const std::vector<const ProductCall*>& calls, std::size
   for (const ProductCall* call : calls) {
     const ProductCall::Part& p = call->parts[0];
     char* const product = workspace(step) + shared;
+    if (has_behind) shared += result_bytes(loop::bind(p.contraction, sizes), p.contraction.dtype);
     launch = bind_loop(p.generated, step, sizes, shared)[0];
-    if (has_behind) {
-      shared += result_bytes(loop::bind(p.contraction, sizes), p.contraction.dtype);
-      launch.words[kResult] = word_of(product);
-    }
+    if (has_behind) launch.words[kResult] = word_of(product);
     const std::vector<Word> row = launch.maps > 0 ? device_->mapped(launch) : launch.words;
     table.insert(table.end(), row.begin(), row.end());
     if (has_behind) behind.push_back({bind_epilogue(p, product, step, sizes)});

@@ -158,13 +158,9 @@ class CudaCode : public Code {
       warm_ = true;
       return run_all(in_order);
     }
-    if (in_order || pace_.decided() || runs > 1) {
-      Kept& kept = kept_[in_order ? Pace::kInOrder : pace_.way()];
-      if (const char* error = keep(kept, runs)) return error;
-      device_->replay(*kept.recording);
-      return nullptr;
-    }
-    return replay_timed();
+    if (!in_order && !pace_.decided() && runs == 1) return replay_timed();
+    const Pace::Way usual = pace_.decided() ? pace_.way() : Pace::kLaned;
+    return replay(kept_[in_order ? Pace::kInOrder : usual], runs);
   }
 
   /// Steps as they were recorded for one replay.
@@ -185,16 +181,20 @@ class CudaCode : public Code {
     return error;
   }
 
+  const char* replay(Kept& kept, int runs) {
+    if (const char* error = keep(kept, runs)) return error;
+    device_->replay(*kept.recording);
+    return nullptr;
+  }
+
   /// One run, waited for: it tells which way the next ones go. The first replay of a recording also
   /// brings it to the device.
   const char* replay_timed() {
     Kept& kept = kept_[pace_.way()];
-    const bool fresh = !kept.recording || kept.runs != 1;
-    if (const char* error = keep(kept, 1)) return error;
+    if (!kept.recording || kept.runs != 1) return replay(kept, 1);
     const int begin = device_->mark();
     device_->replay(*kept.recording);
     const int end = device_->mark();
-    if (fresh) return nullptr;
     device_->wait();
     pace_.took(device_->seconds(begin, end));
     if (pace_.decided()) kept_[1 - pace_.way()].recording.reset();

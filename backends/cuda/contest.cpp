@@ -57,28 +57,23 @@ constexpr double kCallUs = 2, kOperationsPerUs = 760e6, kBytesPerUs = 3.8e6;
 // Our own kernel is taken where it is guessed to take less than this part of the library's time.
 constexpr double kOwnPart = 0.95;
 
-double count_of(std::initializer_list<const std::vector<loop::AxisOf<std::int64_t>>*> all) {
-  double out = 1;
-  for (const auto* axes : all) {
-    for (const auto& x : *axes) out *= static_cast<double>(x.extent);
-  }
-  return out;
-}
-
-/// The same with a kernel apart behind it.
-double apart_us(const loop::BoundContraction& c, DType product, const loop::Kernel& epilogue) {
+/// Microseconds of the kernel apart behind a product.
+double behind_us(const loop::BoundContraction& c, DType product, const loop::Kernel& epilogue) {
   const codegen::cuda::ElementBytes moved = codegen::cuda::element_bytes(epilogue);
   const auto bytes =
       static_cast<double>(moved.loaded + moved.stored) + static_cast<double>(size_of(product));
-  const double elements = count_of({&c.batch, &c.m, &c.n});
-  return library_us(c) + kCallUs + elements * bytes / kBytesPerUs;
+  double elements = 1;
+  for (const auto* axes : {&c.batch, &c.m, &c.n}) {
+    for (const auto& x : *axes) elements *= static_cast<double>(x.extent);
+  }
+  return kCallUs + elements * bytes / kBytesPerUs;
 }
 
 }  // namespace
 
-double library_us(const loop::BoundContraction& c) {
-  const double rate = is_half(c.dtype) ? kOperationsPerUs : kOperationsPerUs / 2;
-  return kCallUs + 2 * count_of({&c.batch, &c.m, &c.n, &c.k}) / rate;
+double library_us(std::int64_t operations, DType dtype) {
+  const double rate = is_half(dtype) ? kOperationsPerUs : kOperationsPerUs / 2;
+  return kCallUs + static_cast<double>(operations) / rate;
 }
 
 std::unique_ptr<LibraryCall> Contest::call(const Problem& p, bool fused, const std::string& id,
@@ -115,7 +110,9 @@ Choice Contest::guessed(const Problem& p) const {
     out = as_choice(p, *made, fused);
     out.why = "the library's first guess";
     if (fused || !p.epilogue || !tensor_cores || p.bound.guarded) return out;
-    const double apart = apart_us(p.bound, *p.apart, *p.epilogue);
+    const std::int64_t operations = evaluate(loop::operations(p.contraction), p.largest);
+    const double apart =
+        library_us(operations, p.bound.dtype) + behind_us(p.bound, *p.apart, *p.epilogue);
     const double own = codegen::cuda::product_us(p.contraction, p.epilogue, p.largest,
                                                  {tf32_, "", device_.has_pairs()});
     if (own >= kOwnPart * apart) return out;

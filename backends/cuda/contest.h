@@ -14,7 +14,7 @@
 namespace plait::cuda {
 
 /// Microseconds of a matrix product of halves or tf32 by a library, about.
-double library_us(const loop::BoundContraction& contraction);
+double library_us(std::int64_t operations, DType dtype);
 
 class Contest {
  public:

@@ -145,15 +145,14 @@ class CudaTarget : public Target {
     codegen::cuda::ProductOptions how;
     how.tf32 = options_.tf32;
     how.pairs = device_->has_pairs();
-    const std::int64_t operations = evaluate(loop::operations(c), largest);
     if (bare) {
-      if (c.guarded || !worth_a_table(c, largest)) return std::nullopt;
+      if (c.guarded || !worth_a_table(c, largest, how)) return std::nullopt;
       how.calls = 2;
       how.variant = codegen::cuda::product_variants(c, largest, how).front();
       return Together{as_loop(codegen::cuda::print_product(c, nullptr, true, how)), kMostTogether};
     }
     if (!how.pairs || library_variant(part.variant).apart != c.dtype) return std::nullopt;
-    if (operations < kWorthATable) return std::nullopt;
+    if (evaluate(loop::operations(c), largest) < kWorthATable) return std::nullopt;
     how.calls = kFewestTogether;
     for (const std::string& variant : codegen::cuda::product_variants(c, largest, how)) {
       if (variant.find(".pair.") != std::string::npos) how.variant = variant;
@@ -211,12 +210,13 @@ class CudaTarget : public Target {
  private:
   /// Whether two bare products are clearly quicker in one launch than one behind the other. Small
   /// ones are: a launch takes longer than they do.
-  bool worth_a_table(const loop::Contraction& c, const DimBindings& largest) const {
-    if (evaluate(loop::operations(c), largest) < kSmallProduct) return true;
-    codegen::cuda::ProductOptions how{options_.tf32, "", device_->has_pairs()};
+  bool worth_a_table(const loop::Contraction& c, const DimBindings& largest,
+                     codegen::cuda::ProductOptions how) const {
+    const std::int64_t operations = evaluate(loop::operations(c), largest);
+    if (operations < kSmallProduct) return true;
     double alone = codegen::cuda::product_us(c, nullptr, largest, how);
     if (libraries_ && (is_half(c.dtype) || (c.dtype == DType::f32 && options_.tf32))) {
-      alone = std::min(alone, library_us(loop::bind(c, largest)));
+      alone = std::min(alone, library_us(operations, c.dtype));
     }
     how.calls = 2;
     return codegen::cuda::product_us(c, nullptr, largest, how) < kTogetherPart * 2 * alone;
