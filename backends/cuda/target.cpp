@@ -1,6 +1,8 @@
 // What a GPU offers, and which implementation of a contraction it takes.
 #include "backends/cuda/target.h"
 
+#include <algorithm>
+
 #include "backends/cuda/ceilings.h"
 #include "backends/cuda/code.h"
 #include "backends/cuda/contest.h"
@@ -154,11 +156,10 @@ class CudaTarget : public Target {
     if (!how.pairs || library_variant(part.variant).apart != c.dtype) return std::nullopt;
     if (evaluate(loop::operations(c), largest) < kWorthATable) return std::nullopt;
     how.calls = kFewestTogether;
-    for (const std::string& variant : codegen::cuda::product_variants(c, largest, how)) {
-      if (variant.find(".pair.") != std::string::npos) how.variant = variant;
-      if (!how.variant.empty()) break;
-    }
-    if (how.variant.empty()) return std::nullopt;
+    const std::vector<std::string> variants = codegen::cuda::product_variants(c, largest, how);
+    const auto pairs = std::find_if(variants.begin(), variants.end(), codegen::cuda::has_pairs);
+    if (pairs == variants.end()) return std::nullopt;
+    how.variant = *pairs;
     Together out;
     out.print = as_loop(codegen::cuda::print_product(c, nullptr, true, how));
     const std::int64_t blocks = evaluate(out.print.call.rows, largest);

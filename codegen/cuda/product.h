@@ -27,6 +27,9 @@ std::vector<std::string> product_variants(const loop::Contraction& contraction,
                                           const DimBindings& largest, const ProductOptions& options,
                                           const loop::Kernel* epilogue = nullptr);
 
+/// Whether a variant's blocks go in pairs, from tile to tile.
+bool has_pairs(const std::string& variant);
+
 /// Microseconds that the first of them takes, about.
 double product_us(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                   const DimBindings& largest, const ProductOptions& options);

@@ -56,6 +56,11 @@ std::vector<std::string> product_variants(const loop::Contraction& contraction,
   return texts;
 }
 
+bool has_pairs(const std::string& variant) {
+  const std::optional<Shape> shape = shape_from_text(variant);
+  return shape && shape->core == Core::kPair;
+}
+
 double product_us(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                   const DimBindings& largest, const ProductOptions& options) {
   const Form form = form_with(contraction, epilogue, options);
