@@ -82,6 +82,7 @@ class DriverLibraries : public Libraries {
     std::future<void> lt = std::async(std::launch::async, [&] {
       enter();
       start_libraries(use.cublaslt, false);
+      ask_for_products(use.calls, options);
     });
     start_libraries(false, use.cudnn);
     out.started = seconds_since(start);

@@ -2,6 +2,7 @@
 #include "backends/cuda/library/library.h"
 
 #include <numeric>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -118,6 +119,17 @@ std::shared_ptr<const void> prepare_library_calls(const std::vector<LibraryWish>
   if (api == nullptr) return nullptr;
   using Plans = std::vector<std::shared_ptr<const NamedPlan>>;
   return std::make_shared<const Plans>(named_plans(*api, convolutions, enter));
+}
+
+void ask_for_products(const std::vector<LibraryWish>& wishes, const LibraryOptions& options) {
+  std::set<std::string> asked;
+  for (const LibraryWish& w : wishes) {
+    if (library_of(w.id) != "lt" || !asked.insert(w.id).second) continue;
+    LibraryOptions as = options;
+    as.variant = w.id;
+    std::string ignored;  // whoever makes a call hears it
+    make_library_call(w.contraction, w.result, as, w.epilogue, ignored);
+  }
 }
 
 std::string words_text(std::vector<std::uint64_t> words) {
