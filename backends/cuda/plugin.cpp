@@ -9,6 +9,7 @@
 #include "backends/cuda/driver/driver_device.h"
 #include "backends/cuda/driver/findings.h"
 #include "backends/cuda/library/library.h"
+#include "backends/cuda/library/prepare.h"
 
 namespace plait::cuda {
 namespace {
@@ -82,11 +83,11 @@ class DriverLibraries : public Libraries {
     std::future<void> lt = std::async(std::launch::async, [&] {
       enter();
       start_libraries(use.cublaslt, false);
-      ask_for_products(use.calls, options);
+      prepare_products(use.calls, options, enter);
     });
     start_libraries(false, use.cudnn);
     out.started = seconds_since(start);
-    out.calls = prepare_library_calls(use.calls, options, enter);
+    out.calls = prepare_convolutions(use.calls, options, enter);
     lt.get();
     out.all = seconds_since(start);
     return out;

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "backends/cuda/library/calls.h"
 #include "backends/cuda/library/dnn_graph.h"
@@ -32,13 +30,12 @@ struct NamedPlan {
   DnnPlan plan;
 };
 
-/// The plan that the problem's variant names, made or shared. RunError in cuDNN's words.
-std::shared_ptr<const NamedPlan> named_plan(const DnnApi& api, const DnnWish& wish);
+/// All that a plan depends on: two wishes with one key share one.
+std::string plan_key(const DnnWish& wish);
 
-/// Those of many at once, on several threads, each of which calls `enter` first. What cannot be
-/// made is left out: named_plan tells why.
-std::vector<std::shared_ptr<const NamedPlan>> named_plans(const DnnApi& api,
-                                                          const std::vector<DnnWish>& wishes,
-                                                          const std::function<void()>& enter);
+/// The plan that the problem's variant names, made or shared. RunError in cuDNN's words. A thread
+/// that makes plans beside others has a handle of its `own`: no two threads may use one.
+std::shared_ptr<const NamedPlan> named_plan(const DnnApi& api, const DnnWish& wish,
+                                            const DnnHandle& own = nullptr);
 
 }  // namespace plait::cuda

@@ -2,13 +2,11 @@
 #include "backends/cuda/library/library.h"
 
 #include <numeric>
-#include <set>
 #include <sstream>
 #include <string_view>
 
 #include "backends/cuda/driver/api.h"
 #include "backends/cuda/library/calls.h"
-#include "backends/cuda/library/dnn_plans.h"
 #include "backends/cuda/library/loaded.h"
 
 namespace plait::cuda {
@@ -23,14 +21,6 @@ Decision takes(const loop::BoundContraction& c, DType result) {
     if (extent_of(*axes) == 0) return Decision::forbid("nothing is summed");
   }
   return Decision::allow();
-}
-
-/// What stands before the first point of a variant, and behind the last one of an id.
-std::string library_of(const std::string& variant) { return variant.substr(0, variant.find('.')); }
-
-std::string algorithm_of(const std::string& variant) {
-  const std::size_t at = variant.rfind('.');
-  return at == std::string::npos ? "" : variant.substr(at + 1);
 }
 
 constexpr int kRuns = 10;
@@ -103,33 +93,11 @@ std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& c, 
   return nullptr;
 }
 
-std::shared_ptr<const void> prepare_library_calls(const std::vector<LibraryWish>& wishes,
-                                                  const LibraryOptions& options,
-                                                  const std::function<void()>& enter) {
-  std::vector<DnnWish> convolutions;
-  for (const LibraryWish& w : wishes) {
-    DnnWish dnn{{}, {w.contraction.dtype, w.result, options, w.epilogue}};
-    dnn.problem.options.variant = algorithm_of(w.id);
-    if (library_of(w.id) == "cudnn" && find_convolution(w.contraction, dnn.convolution)) {
-      convolutions.push_back(std::move(dnn));
-    }
-  }
-  std::string ignored;  // whoever makes a call hears it
-  const DnnApi* api = convolutions.empty() ? nullptr : dnn_api(ignored);
-  if (api == nullptr) return nullptr;
-  using Plans = std::vector<std::shared_ptr<const NamedPlan>>;
-  return std::make_shared<const Plans>(named_plans(*api, convolutions, enter));
-}
+std::string library_of(const std::string& variant) { return variant.substr(0, variant.find('.')); }
 
-void ask_for_products(const std::vector<LibraryWish>& wishes, const LibraryOptions& options) {
-  std::set<std::string> asked;
-  for (const LibraryWish& w : wishes) {
-    if (library_of(w.id) != "lt" || !asked.insert(w.id).second) continue;
-    LibraryOptions as = options;
-    as.variant = w.id;
-    std::string ignored;  // whoever makes a call hears it
-    make_library_call(w.contraction, w.result, as, w.epilogue, ignored);
-  }
+std::string algorithm_of(const std::string& variant) {
+  const std::size_t at = variant.rfind('.');
+  return at == std::string::npos ? "" : variant.substr(at + 1);
 }
 
 std::string words_text(std::vector<std::uint64_t> words) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -91,16 +90,5 @@ struct LibraryWish {
   LibraryEpilogue epilogue;
   std::string id;
 };
-
-/// Asks cuBLASLt once for every product among them: it finds its kernels with the first question,
-/// which takes a tenth of a second.
-void ask_for_products(const std::vector<LibraryWish>& wishes, const LibraryOptions& options);
-
-/// Makes beforehand what takes long about such calls, on several threads, each of which calls
-/// `enter` first to make the context current. It is there for as long as the result lives. What
-/// cannot be made is left to make_library_call, which tells why.
-std::shared_ptr<const void> prepare_library_calls(const std::vector<LibraryWish>& wishes,
-                                                  const LibraryOptions& options,
-                                                  const std::function<void()>& enter);
 
 }  // namespace plait::cuda
