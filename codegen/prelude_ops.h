@@ -24,13 +24,22 @@ static inline float pl_mod_f(float a, float b) {
   const float r = __builtin_fmodf(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
+// A limit that stands in the text as a number takes one comparison; not for NVRTC, whose
+// compiler finds that by itself.
+#if defined(__CUDACC__)
+#define pl_is_number(b) 0
+#else
+#define pl_is_number(b) (__builtin_constant_p(b) && (b) == (b))
+#endif
 // NaN of either operand is passed on. In two choices: gcc does not vectorise chains of one choice
 // by two conditions.
 static inline float pl_max_f(float a, float b) {
+  if (pl_is_number(b)) return !(a <= b) ? a : b;
   const float larger = a > b ? a : b;
   return a == a ? larger : a;
 }
 static inline float pl_min_f(float a, float b) {
+  if (pl_is_number(b)) return !(a >= b) ? a : b;
   const float smaller = a < b ? a : b;
   return a == a ? smaller : a;
 }
@@ -61,10 +70,12 @@ static inline double pl_mod_d(double a, double b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 static inline double pl_max_d(double a, double b) {
+  if (pl_is_number(b)) return !(a <= b) ? a : b;
   const double larger = a > b ? a : b;
   return a == a ? larger : a;
 }
 static inline double pl_min_d(double a, double b) {
+  if (pl_is_number(b)) return !(a >= b) ? a : b;
   const double smaller = a < b ? a : b;
   return a == a ? smaller : a;
 }

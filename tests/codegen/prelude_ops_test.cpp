@@ -120,6 +120,28 @@ TEST(PreludeOps, FloatsAsInterpreted) { expect_as_interpreted(kFloat); }
 TEST(PreludeOps, DoublesAsInterpreted) { expect_as_interpreted(kDouble); }
 TEST(PreludeOps, IntegersAsInterpreted) { expect_as_interpreted(kInteger); }
 
+/// A limit that the compiler sees takes another way than one that it does not.
+template <class T, T (*kMax)(T, T), T (*kMin)(T, T)>
+void expect_limits_as_interpreted() {
+  for (const T a : operands<T>()) {
+    const T limits[][3] = {
+        {T(0), kMax(a, T(0)), kMin(a, T(0))},
+        {T(6), kMax(a, T(6)), kMin(a, T(6))},
+        {T(-0.0), kMax(a, T(-0.0)), kMin(a, T(-0.0))},
+        {T(__builtin_inf()), kMax(a, T(__builtin_inf())), kMin(a, T(__builtin_inf()))},
+        {T(__builtin_nan("")), kMax(a, T(__builtin_nan(""))), kMin(a, T(__builtin_nan("")))}};
+    for (const auto& [b, max, min] : limits) {
+      EXPECT_TRUE(same(max, loop::apply<T>(ScalarOp::kMax, a, b, T(0)))) << a << ", " << b;
+      EXPECT_TRUE(same(min, loop::apply<T>(ScalarOp::kMin, a, b, T(0)))) << a << ", " << b;
+    }
+  }
+}
+
+TEST(PreludeOps, LimitsInTheText) {
+  expect_limits_as_interpreted<float, pl_max_f, pl_min_f>();
+  expect_limits_as_interpreted<double, pl_max_d, pl_min_d>();
+}
+
 TEST(PreludeOps, IntegerDivisionByZeroDoesNotTrap) {
   volatile std::int64_t zero = 0;
   EXPECT_EQ(pl_fdiv_i(7, zero), 0);

@@ -50,17 +50,20 @@ struct WidenF16 : OneByOne<WidenF16<V>> {
 struct CopyBf16 {
   using Source = std::uint16_t;
   using Dest = std::uint16_t;
-  static constexpr int kStep = 32, kSmall = 8;
+  static constexpr int kStep = 32;
   static void many(const Source* s, Dest* d) { __builtin_memcpy(d, s, 64); }
   static Dest one(Source s) { return s; }
-  /// Runs of an image with few channels are shorter than a line.
+  /// Runs of an image with few channels are shorter than a line: both ends, which overlap.
   static void few(const Source* s, Dest* d, std::int64_t count) {
-    if (count < kSmall) {
-      for (std::int64_t i = 0; i < count; ++i) d[i] = s[i];
-      return;
-    }
-    for (std::int64_t i = 0; i + kSmall < count; i += kSmall) __builtin_memcpy(d + i, s + i, 16);
-    __builtin_memcpy(d + count - kSmall, s + count - kSmall, 16);
+    if (count >= 16) return ends<16>(s, d, count);
+    if (count >= 8) return ends<8>(s, d, count);
+    if (count >= 4) return ends<4>(s, d, count);
+    for (std::int64_t i = 0; i < count; ++i) d[i] = s[i];
+  }
+  template <int N>
+  static void ends(const Source* s, Dest* d, std::int64_t count) {
+    __builtin_memcpy(d, s, 2 * N);
+    __builtin_memcpy(d + count - N, s + count - N, 2 * N);
   }
 };
 
