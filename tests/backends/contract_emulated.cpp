@@ -104,7 +104,7 @@ const Kernels& emulated_avx512bf16_kernels() {
 
 const Kernels& emulated_amx_kernels() {
   static constexpr TileShape shapes[] = {{32, 32, &tile_block<EmulatedTiles>}};
-  static constexpr Kernels kernels = half_kernels<Wide>(shapes, 1, &EmulatedTiles::release);
+  static constexpr Kernels kernels = half_kernels<Wide>(shapes, 1, true, &EmulatedTiles::release);
   return kernels;
 }
 

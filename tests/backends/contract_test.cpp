@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/contract/sliding.h"
 #include "tests/backends/contract_check.h"
 #include "tests/backends/contract_emulated.h"
 #include "tests/raises.h"
@@ -149,6 +150,74 @@ TEST(Contract, AmxTilesEmulatedInBf16) {
   for (const auto& cases : {matmul_cases(), conv_cases(false), conv_cases(true)}) {
     expect_emulated_right(cases, DType::bf16, Isa::kAmx, emulated_amx_kernels());
   }
+}
+
+/// Convolutions whose channels fill tiles, forwards and backwards, with and without a border.
+std::vector<Case> sliding_cases() {
+  std::vector<Case> cases;
+  const auto add = [&](const char* name, const ConvShape& s) {
+    cases.push_back({name, conv(s)});
+    if (s.o % 32 == 0) cases.push_back({str(name, " dx"), conv_input_grad(s, 0, 0)});
+  };
+  add("3x3", {.n = 2, .h = 9, .w = 11, .c = 32, .o = 32});
+  add("no border", {.n = 3, .h = 7, .w = 5, .c = 64, .o = 20, .pad = 0});
+  add("wide border", {.n = 1, .h = 4, .w = 6, .c = 32, .o = 64, .pad = 2});
+  add("one row", {.n = 2, .h = 1, .w = 40, .c = 32, .o = 9});
+  add("one pixel", {.n = 3, .h = 1, .w = 1, .c = 32, .o = 70});
+  add("deep", {.n = 1, .h = 5, .w = 4, .c = 512, .o = 33});
+  return cases;
+}
+
+TEST(Contract, SlidingTilesEmulated) {
+  unsigned seed = 300;
+  const Kernels& kernels = emulated_amx_kernels();
+  for (Case c : sliding_cases()) {
+    c.problem.dtype = DType::bf16;
+    ++seed;
+    const Reference ref(c.problem, seed, seed % 2 == 0);
+    for (const std::int64_t rows : {1, 2, 3, 64}) {
+      for (const std::int64_t kc : {64, 512}) {
+        Variant v{Isa::kAmx, 32, 32, kc, rows, rows == 2 ? 32 : 256};
+        v.sliding = true;
+        SCOPED_TRACE(to_text(v));
+        EXPECT_EQ(variant_from_text(to_text(v)), v);
+        ASSERT_TRUE(accepts_sliding(c.problem, v, kernels)) << c.name;
+        const Contract contract(make_sliding(c.problem, v, kernels));
+        expect_right(ref, contract, c.name);
+        if (testing::Test::HasFatalFailure()) return;
+        Variant blocked = v;
+        blocked.sliding = false;
+        blocked.mc = 96;
+        EXPECT_EQ(run_once(ref, contract, 1, nullptr),
+                  run_once(ref, Contract(make_blocked(Blocking(c.problem, blocked, kernels))), 1,
+                           nullptr))
+            << c.name << ": not the same bits as blocked";
+      }
+    }
+  }
+}
+
+TEST(Contract, SlidingTilesRefuseTheRest) {
+  Variant v{Isa::kAmx, 32, 32, 512, 4, 256};
+  v.sliding = true;
+  const auto refuses = [&](const ConvShape& s, DType dtype = DType::bf16) {
+    Problem p = conv(s);
+    p.dtype = dtype;
+    return !accepts_sliding(p, v, emulated_amx_kernels());
+  };
+  EXPECT_FALSE(refuses({.n = 1, .h = 8, .w = 8, .c = 32, .o = 32}));
+  EXPECT_TRUE(refuses({.n = 1, .h = 8, .w = 8, .c = 32, .o = 32}, DType::f16));
+  EXPECT_TRUE(refuses({.n = 1, .h = 8, .w = 8, .c = 32, .o = 32}, DType::f32));
+  EXPECT_TRUE(refuses({.n = 1, .h = 8, .w = 8, .c = 40, .o = 32}));
+  EXPECT_TRUE(refuses({.n = 1, .h = 8, .w = 8, .c = 32, .o = 32, .stride = 2}));
+  EXPECT_TRUE(refuses({.n = 1, .h = 9, .w = 9, .c = 32, .o = 32, .pad = 2, .dilation = 2}));
+  EXPECT_TRUE(refuses({.n = 1, .h = 8, .w = 8, .c = 32, .o = 32, .groups = 2}));
+  EXPECT_TRUE(refuses({.n = 1, .h = 8, .w = 8, .c = 32, .o = 32, .kh = 1, .kw = 1, .pad = 0}));
+  EXPECT_TRUE(refuses({.n = 1, .h = 8, .w = 8, .c = 32, .o = 32, .nchw = true}));
+  EXPECT_TRUE(refuses({.n = 0, .h = 8, .w = 8, .c = 32, .o = 32}));
+  Problem p = conv({.n = 1, .h = 8, .w = 8, .c = 32, .o = 32});
+  p.dtype = DType::bf16;
+  EXPECT_FALSE(accepts_sliding(p, v, emulated_avx512bf16_kernels()));
 }
 
 TEST(Contract, AmxTilesEmulatedInF16) {

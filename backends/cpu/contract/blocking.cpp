@@ -7,15 +7,7 @@
 namespace plait::cpu {
 namespace {
 
-constexpr std::int64_t kMostTasks = 64;
 constexpr std::int64_t kLine = 64;  // bytes
-
-/// A row length whose rows do not all fall into the same sets of a cache.
-std::int64_t spread(std::int64_t elements, std::int64_t element_bytes) {
-  const std::int64_t line = kLine / element_bytes;
-  const std::int64_t ld = round_up(elements, line);
-  return ld * element_bytes % 1024 == 0 ? ld + line : ld;
-}
 
 Side side_of(const Problem& p, Operand operand) {
   const bool is_a = operand == Operand::kA;
@@ -65,6 +57,12 @@ const TileShape* find_shape(const Kernels& kernels, const Variant& variant) {
     if (shape.mr == variant.mr && shape.nr == variant.nr) return &shape;
   }
   return nullptr;
+}
+
+std::int64_t spread(std::int64_t elements, std::int64_t element_bytes) {
+  const std::int64_t line = kLine / element_bytes;
+  const std::int64_t ld = round_up(elements, line);
+  return ld * element_bytes % 1024 == 0 ? ld + line : ld;
 }
 
 std::int64_t least_work(Isa isa, DType dtype) {

@@ -82,6 +82,11 @@ void pack_right(const Blocking& blocking, int part, const void* source, const Po
                 std::int64_t col0, std::int64_t cols, std::int64_t k_block, void* dest,
                 std::int64_t panel_step);
 
+/// One task of packing the right operand for all others, and where a block of it lies then.
+void pack_ahead(const Blocking& blocking, std::int64_t task, const void* source, void* packed);
+const std::byte* packed_block(const Blocking& blocking, const void* packed, std::int64_t batch,
+                              std::int64_t col0, std::int64_t k_block);
+
 /// The finished tile (engine's rows x columns) goes to the sink, or rounded into c.
 struct TilePlace {
   std::int64_t batch, row0, rows, col0, cols;
@@ -89,6 +94,10 @@ struct TilePlace {
 void finish_tile(const Blocking& blocking, const TilePlace& place, const float* tile, float* turned,
                  void* c, TileSink sink, const void* context, bool turned_sink);
 
+/// A row length whose rows do not all fall into the same sets of a cache.
+std::int64_t spread(std::int64_t elements, std::int64_t element_bytes);
+
+inline constexpr std::int64_t kMostTasks = 64;
 /// Operations of a task that is worth waking a thread for: some tens of microseconds.
 std::int64_t least_work(Isa isa, DType dtype);
 

@@ -9,6 +9,7 @@ plait_room(cpu_contract
     contract/isa.cpp
     contract/kernels_portable.cpp
     contract/pack.cpp
+    contract/sliding.cpp
     contract/stencil.cpp
     contract/variant.cpp
     contract/walk.cpp

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/cpu/contract/blocking.h"
+#include "backends/cpu/contract/sliding.h"
 #include "backends/cpu/contract/winograd.h"
 #include "backends/cpu/contract/work.h"
 
@@ -52,9 +53,7 @@ void set_right(Task& task, const TilePlace& t, std::int64_t k_block, BlockArgs& 
   const Blocking& b = task.b;
   args.panel_step = b.k_padded(k_block) * b.shape->nr;
   if (b.ahead) {
-    const std::int64_t matrix = b.packed_batch.offset(t.batch);
-    const std::int64_t before = k_block * b.kc * b.packed_cols + t.col0 * b.k_padded(k_block);
-    args.b = task.packed + matrix * b.parts * b.packed_part_bytes() + before * b.element_bytes;
+    args.b = packed_block(b, task.packed, t.batch, t.col0, k_block);
     return;
   }
   const std::int64_t key = (t.batch * b.col_tiles + t.col0 / b.nc) * b.k_blocks + k_block;
@@ -156,25 +155,7 @@ class Blocked : public Work {
   }
 
   void pack(std::int64_t task, const Operands& o) const override {
-    const std::int64_t nr = b_.shape->nr, panels = b_.packed_cols / nr;
-    const std::int64_t first = task * b_.panels_per_task;
-    const std::int64_t last = std::min(first + b_.panels_per_task, panels * b_.packed_matrices);
-    for (std::int64_t p = first; p < last;) {
-      const std::int64_t matrix = p / panels, panel = p % panels;
-      const std::int64_t count = std::min(last - p, panels - panel);
-      const Point origin{b_.right.origin.offset + b_.packed_source.offset(matrix), 0, 0};
-      for (int i = 0; i < b_.parts; ++i) {
-        std::byte* dest =
-            static_cast<std::byte*>(o.packed) + (matrix * b_.parts + i) * b_.packed_part_bytes();
-        for (std::int64_t block = 0; block < b_.k_blocks; ++block) {
-          const std::int64_t step = b_.k_padded(block) * nr;
-          const std::int64_t at = block * b_.kc * b_.packed_cols + panel * step;
-          pack_right(b_, i, o.b, origin, panel * nr, std::min(count * nr, b_.cols - panel * nr),
-                     block, dest + at * b_.element_bytes, step);
-        }
-      }
-      p += count;
-    }
+    pack_ahead(b_, task, o.b, o.packed);
   }
 
   void run(std::int64_t index, const Operands& o) const override {
@@ -227,8 +208,9 @@ Contract::Contract(const Problem& problem, const Variant& variant) {
   const Decision decision = accepts(problem, variant);
   check(decision.yes, "contraction cannot use ", to_text(variant), ": ", decision.why);
   const Kernels& kernels = kernels_of(variant.isa);
-  work_ = variant.winograd ? make_winograd(problem, variant, kernels)
-                           : make_blocked(Blocking(problem, variant, kernels));
+  work_ = variant.winograd  ? make_winograd(problem, variant, kernels)
+          : variant.sliding ? make_sliding(problem, variant, kernels)
+                            : make_blocked(Blocking(problem, variant, kernels));
 }
 
 Contract::Contract(std::unique_ptr<const Work> work) : work_(std::move(work)) {}

@@ -33,6 +33,7 @@ struct Variant {
   bool swapped = false;         // n are the rows and m the columns
   bool inside = false;          // B is packed by the tasks that use it: when no two use the same
   bool winograd = false;        // 3x3 convolutions with fewer products: see winograd.h
+  bool sliding = false;         // 3x3 convolutions that copy less: see sliding.h
   bool operator==(const Variant&) const = default;
 };
 

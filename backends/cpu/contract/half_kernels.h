@@ -12,11 +12,12 @@ inline void nothing_round_tasks() {}
 
 /// `end`: behind every task.
 template <class V>
-constexpr Kernels half_kernels(const TileShape* shapes, int count,
+constexpr Kernels half_kernels(const TileShape* shapes, int count, bool slides = false,
                                void (*end)() = &nothing_round_tasks) {
   return {.shapes = shapes,
           .shape_count = count,
           .pairs = true,
+          .slides = slides,
           .gather = {nullptr, nullptr, nullptr, &gather<CopyBf16>, &gather<SplitF16<V, false>>,
                      &gather<SplitF16<V, true>>},
           .store_f32 = nullptr,

@@ -55,6 +55,7 @@ struct BlockArgs {
   std::int64_t rows, cols, k;
   const void* a;
   std::int64_t row_step, k_step;  // of a, elements
+  const std::int64_t* k_at;  // where each kPairDepth of k lies in a row of a; null: as k_step says
   const void* b;
   std::int64_t panel_step;  // elements from one panel to the next
   float* c;
@@ -104,7 +105,8 @@ struct WinogradKernels {
 struct Kernels {
   const TileShape* shapes;
   int shape_count;
-  bool pairs;  // operands stay 16 bits wide, b in pairs along k; k is a multiple of kPairDepth
+  bool pairs;   // operands stay 16 bits wide, b in pairs along k; k is a multiple of kPairDepth
+  bool slides;  // its blocks know of BlockArgs::k_at
   Gather gather[kConverts];
   StoreRow store_f32, store_bf16, store_f16;
   /// dest[col * dest_ld + row] = source[row * ld + col] of 32-bit elements, and zeros for the rows

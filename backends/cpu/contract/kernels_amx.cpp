@@ -6,7 +6,7 @@ namespace plait::cpu {
 
 const Kernels& amx_kernels() {
   static constexpr TileShape shapes[] = {{32, 32, &tile_block<HardwareTiles>}};
-  static constexpr Kernels kernels = half_kernels<Vec>(shapes, 1, &HardwareTiles::release);
+  static constexpr Kernels kernels = half_kernels<Vec>(shapes, 1, true, &HardwareTiles::release);
   return kernels;
 }
 

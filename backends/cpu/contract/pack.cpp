@@ -149,6 +149,36 @@ void gather_left(const Blocking& b, const void* source, std::int64_t batch, std:
   }
 }
 
+void pack_ahead(const Blocking& b, std::int64_t task, const void* source, void* packed) {
+  const std::int64_t nr = b.shape->nr, panels = b.packed_cols / nr;
+  const std::int64_t first = task * b.panels_per_task;
+  const std::int64_t last = std::min(first + b.panels_per_task, panels * b.packed_matrices);
+  for (std::int64_t p = first; p < last;) {
+    const std::int64_t matrix = p / panels, panel = p % panels;
+    const std::int64_t count = std::min(last - p, panels - panel);
+    const Point origin{b.right.origin.offset + b.packed_source.offset(matrix), 0, 0};
+    for (int i = 0; i < b.parts; ++i) {
+      std::byte* dest =
+          static_cast<std::byte*>(packed) + (matrix * b.parts + i) * b.packed_part_bytes();
+      for (std::int64_t block = 0; block < b.k_blocks; ++block) {
+        const std::int64_t step = b.k_padded(block) * nr;
+        const std::int64_t at = block * b.kc * b.packed_cols + panel * step;
+        pack_right(b, i, source, origin, panel * nr, std::min(count * nr, b.cols - panel * nr),
+                   block, dest + at * b.element_bytes, step);
+      }
+    }
+    p += count;
+  }
+}
+
+const std::byte* packed_block(const Blocking& b, const void* packed, std::int64_t batch,
+                              std::int64_t col0, std::int64_t k_block) {
+  const std::int64_t matrix = b.packed_batch.offset(batch);
+  const std::int64_t before = k_block * b.kc * b.packed_cols + col0 * b.k_padded(k_block);
+  return static_cast<const std::byte*>(packed) + matrix * b.parts * b.packed_part_bytes() +
+         before * b.element_bytes;
+}
+
 void pack_right(const Blocking& b, int index, const void* source, const Point& origin,
                 std::int64_t col0, std::int64_t cols, std::int64_t k_block, void* dest,
                 std::int64_t panel_step) {

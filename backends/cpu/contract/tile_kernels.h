@@ -28,15 +28,16 @@ void tile_product(const BlockArgs& args, const std::uint16_t* a, const std::uint
     Tiles::template zero<3>();
   }
   for (std::int64_t k = 0; k < args.k; k += kPairDepth) {
+    const std::uint16_t* const from = a + (args.k_at ? args.k_at[k / kPairDepth] : k);
     Tiles::template load<6>(b + k * 2 * kHalf, b_row);
-    Tiles::template load<4>(a + k, a_row);
+    Tiles::template load<4>(from, a_row);
     Tiles::template multiply<0>();
     if constexpr (kRight) {
       Tiles::template load<7>(b + k * 2 * kHalf + 2 * kHalf, b_row);
       Tiles::template multiply<1>();
     }
     if constexpr (kLower) {
-      Tiles::template load<5>(a + kHalf * args.row_step + k, a_row);
+      Tiles::template load<5>(from + kHalf * args.row_step, a_row);
       Tiles::template multiply<2>();
     }
     if constexpr (kRight && kLower) Tiles::template multiply<3>();

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "backends/cpu/contract/blocking.h"
+#include "backends/cpu/contract/sliding.h"
 #include "backends/cpu/contract/winograd.h"
 
 namespace plait::cpu {
@@ -49,8 +50,19 @@ double stream_cycles(double elements) {
   return elements <= 65'536 ? 0.03 : elements <= 2'097'152 ? 0.35 : 0.6;
 }
 
-/// All cycles of one thread that does everything.
-double cycles(const Blocking& b, const Sizes& s, bool b_constant) {
+/// The left operand is read where it lies, a line per step of k.
+bool is_scattered(const Blocking& b) { return b.in_place && b.k_step != 1 && b.depth > 1; }
+
+/// Of bringing the left operand to the tiles.
+double left_cycles(const Blocking& b, const Sizes& s) {
+  const double elements = static_cast<double>(s.rows) * static_cast<double>(s.depth);
+  const double gathered = b.in_place ? 0 : gather_cycles(b.left, !b.left.along_k, 0);
+  return elements * static_cast<double>(b.col_tiles) *
+         (stream_cycles(elements) * (is_scattered(b) ? 2 : 1) + gathered);
+}
+
+/// All cycles of one thread that does everything. `waste`: products computed for one that is used.
+double cycles(const Blocking& b, const Sizes& s, bool b_constant, double left, double waste) {
   const Variant& v = b.variant;
   const int lanes = v.isa == Isa::kPortable ? 4 : v.isa == Isa::kAvx2 ? 8 : 16;
   const double batch = static_cast<double>(s.batch), depth = static_cast<double>(s.depth);
@@ -62,14 +74,11 @@ double cycles(const Blocking& b, const Sizes& s, bool b_constant) {
     products = static_cast<double>(round_up(s.rows, 16) * round_up(s.cols, 16)) *
                static_cast<double>(round_up(s.depth, kPairDepth)) / 400 * b.parts * b.parts;
   }
-  const bool scattered = b.in_place && b.k_step != 1 && b.depth > 1;  // a line per step of k
-  if (scattered || v.swapped) products *= 1.15;  // swapped: tiles are turned, panels packed inside
+  // Swapped: tiles are turned, panels packed inside.
+  if (is_scattered(b) || v.swapped) products *= 1.15;
   const double row_tiles = static_cast<double>(b.row_tiles);
   const double col_tiles = static_cast<double>(b.col_tiles);
-  const double left_stream = stream_cycles(rows * depth) * (scattered ? 2 : 1);
   const double right_stream = stream_cycles(cols * depth);
-  const double left = rows * depth * col_tiles *
-                      (left_stream + (b.in_place ? 0 : gather_cycles(b.left, !b.left.along_k, 0)));
   double right = cols * depth * gather_cycles(b.right, b.right.along_k, v.nr);
   if (b.ahead) {
     right *= b_constant ? 0 : static_cast<double>(b.packed_matrices) / std::max(batch, 1.0);
@@ -81,7 +90,7 @@ double cycles(const Blocking& b, const Sizes& s, bool b_constant) {
                             : b.store_turned ? 1.5
                                              : 0.6;
   const double tiles = row_tiles * col_tiles * static_cast<double>(b.k_blocks) * 300;
-  return batch * (products + (left + right) * b.parts + rows * cols * store_each + tiles);
+  return batch * (products * waste + (left + right) * b.parts + rows * cols * store_each + tiles);
 }
 
 /// The time of 2 threads (twice) and of 8, each measured by what the work could fill.
@@ -111,15 +120,50 @@ std::int64_t most_depth(Isa isa, const TileShape& shape) {
   return std::clamp<std::int64_t>(6144 / shape.nr, 64, 256);
 }
 
+std::int64_t depth_of_block(std::int64_t depth, Isa isa, const TileShape& shape, bool pairs) {
+  const std::int64_t most = most_depth(isa, shape);
+  if (depth <= most * 3 / 2) return std::max<std::int64_t>(depth, 1);
+  return even_part(depth, most, pairs ? kPairDepth : 8);
+}
+
+/// The best rows of pixels and columns of a sliding variant.
+Ranked best_sliding(const Problem& p, const SlidingSizes& z, Isa isa, const TileShape& shape,
+                    bool b_constant) {
+  constexpr std::int64_t kMostRows = 320;  // of a tile
+  const auto fits = [&](std::int64_t rows) {
+    const std::int64_t copied = (rows + 2) * z.computed * z.channels * 2;
+    return rows <= z.high && rows * z.computed <= kMostRows && copied <= cache_bytes(isa);
+  };
+  const Sizes s = sizes_of(p, false);
+  Variant v{.isa = isa, .mr = shape.mr, .nr = shape.nr, .sliding = true};
+  v.kc = depth_of_block(s.depth, isa, shape, true);
+  v.mc = v.nc = 1;
+  Blocking b(p, v, kernels_of(isa));
+  const double pixels = static_cast<double>(s.rows), channels = static_cast<double>(z.channels);
+  const double waste = static_cast<double>(z.computed) / static_cast<double>(z.wide);
+  Ranked best;
+  for (std::int64_t rows = 1; rows == 1 || fits(rows); ++rows) {
+    if (rows < z.high && ceil_div(z.high, rows) == ceil_div(z.high, rows + 1)) continue;
+    const double seen = static_cast<double>(rows + 2) / static_cast<double>(rows) * waste;
+    const double left = pixels * channels * seen * (0.1 + stream_cycles(pixels * channels));
+    for (const std::int64_t col_most : {64, 128, 256, 512, 1024}) {
+      v.mc = rows;
+      v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);
+      b.cut(rows * z.wide, v.nc);
+      const double found = score(cycles(b, s, b_constant, left, waste), b.tasks, isa, p.dtype, s);
+      if (best.variant.mc == 0 || found < best.score) best = {v, found, accepts(p, v).yes};
+    }
+  }
+  return best;
+}
+
 /// The best sizes of blocks for one tile shape.
 Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapped,
                    bool b_constant) {
   const Sizes s = sizes_of(p, swapped);
   const bool pairs = kernels_of(isa).pairs;
   Variant v{.isa = isa, .mr = shape.mr, .nr = shape.nr, .swapped = swapped};
-  const std::int64_t most_k = most_depth(isa, shape);
-  v.kc = s.depth <= most_k * 3 / 2 ? std::max<std::int64_t>(s.depth, 1)
-                                   : even_part(s.depth, most_k, pairs ? kPairDepth : 8);
+  v.kc = depth_of_block(s.depth, isa, shape, pairs);
   const bool first_shape = shape.mr == kernels_of(isa).shapes[0].mr;
   v.mc = v.nc = 1;
   Blocking b(p, v, kernels_of(isa));
@@ -133,7 +177,8 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
       const bool smallest = best.variant.mc == 0;
       if (!smallest && b.scratch_bytes > cache_bytes(isa)) continue;
       const double found =
-          score(cycles(b, s, b_constant), b.tasks, isa, p.dtype, s) * (first_shape ? 1 : 1.03);
+          score(cycles(b, s, b_constant, left_cycles(b, s), 1), b.tasks, isa, p.dtype, s) *
+          (first_shape ? 1 : 1.03);
       if (smallest || found < best.score) best = {v, found, accepts(p, v).yes};
     }
   }
@@ -179,6 +224,10 @@ Decision accepts(const Problem& problem, const Variant& variant) {
     const Decision winograd = accepts_winograd(problem, variant, kernels);
     if (!winograd) return winograd;
   }
+  if (variant.sliding) {
+    const Decision sliding = accepts_sliding(problem, variant, kernels);
+    if (!sliding) return sliding;
+  }
   if (find_shape(kernels, variant) == nullptr) {
     return Decision::forbid(str(name_of(variant.isa), " has no ", variant.mr, "x", variant.nr));
   }
@@ -197,11 +246,15 @@ std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant)
     for (int i = 0; i < kernels.shape_count; ++i) {
       for (const bool swapped : {false, true}) {
         all.push_back(best_blocks(problem, isa, kernels.shapes[i], swapped, b_constant));
+        SlidingSizes sizes;
+        if (!swapped && kernels.slides && sliding_sizes(problem, sizes)) {
+          all.push_back(best_sliding(problem, sizes, isa, kernels.shapes[i], b_constant));
+        }
         WinogradGuess guess;
         if (guess_winograd(problem, isa, kernels, i, swapped, b_constant, guess)) {
-          const Sizes sizes = sizes_of(problem, swapped);
-          all.push_back({guess.variant, score(guess.cycles, guess.tasks, isa, problem.dtype, sizes),
-                         accepts(problem, guess.variant).yes});
+          const double found =
+              score(guess.cycles, guess.tasks, isa, problem.dtype, sizes_of(problem, swapped));
+          all.push_back({guess.variant, found, accepts(problem, guess.variant).yes});
         }
       }
     }
@@ -217,7 +270,8 @@ std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant)
 
 std::string to_text(const Variant& v) {
   return str(name_of(v.isa), " ", v.mr, "x", v.nr, " kc", v.kc, " mc", v.mc, " nc", v.nc,
-             v.swapped ? " swapped" : "", v.inside ? " inside" : "", v.winograd ? " winograd" : "");
+             v.swapped ? " swapped" : "", v.inside ? " inside" : "", v.winograd ? " winograd" : "",
+             v.sliding ? " sliding" : "");
 }
 
 namespace {
@@ -251,6 +305,7 @@ Variant variant_from_text(std::string_view text) {
     v.swapped = take_word(" swapped");
     v.inside = take_word(" inside");
     v.winograd = take_word(" winograd");
+    v.sliding = take_word(" sliding");
     if (whole && rest.empty()) return v;
   }
   fail("not a contraction variant: \"", text, "\"; expected e.g. \"avx2 6x16 kc256 mc96 nc512\"");

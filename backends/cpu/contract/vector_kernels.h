@@ -19,6 +19,7 @@ constexpr Kernels vector_kernels(const TileShape* shapes, int count) {
   return {.shapes = shapes,
           .shape_count = count,
           .pairs = false,
+          .slides = false,
           .gather = {&gather<CopyF32<V>>, &gather<WidenBf16<V>>, &gather<WidenF16<V>>, nullptr,
                      nullptr, nullptr},
           .store_f32 = &store_row_f32,

@@ -1,0 +1,174 @@
+// Copying rows of pixels, and running tiles over them.
+#include "backends/cpu/contract/sliding.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/contract/blocking.h"
+#include "backends/cpu/contract/stencil.h"
+
+namespace plait::cpu {
+namespace {
+
+constexpr std::int64_t kTaps = 3;
+
+class Sliding : public Work {
+ public:
+  Sliding(const Problem& problem, const Variant& chosen, const Kernels& kernels)
+      : b_(problem, chosen, kernels) {
+    const Problem p = with_k_ordered(problem);
+    const Decision found = find_stencil(p, p.m, p.k, s_);
+    check(found.yes, "not a stencil: ", found.why);
+    wide_ = s_.wide.extent;
+    pitch_ = wide_ + kTaps - 1;
+    rows_ = std::min(chosen.mc, s_.high.extent);
+    channels_ = s_.channel.extent;
+    pixel_ = spread(channels_, b_.element_bytes);
+    bands_ = ceil_div(s_.high.extent, rows_);
+    tiles_ = s_.image_count() * bands_ * b_.col_tiles;
+    for (std::int64_t k = 0; k < b_.depth; k += kPairDepth) {
+      const std::int64_t tap = k / channels_;
+      const std::int64_t row = s_.tap_row(tap / kTaps), col = s_.tap_col(tap % kTaps);
+      k_at_.push_back((row * pitch_ + col) * pixel_ + k % channels_);
+    }
+    id = b_.id + ".sliding";
+    variant = chosen;
+    packed_bytes = b_.packed_matrices * b_.packed_part_bytes();
+    pack_tasks = b_.pack_tasks;
+    tile_at_ = round_up((rows_ + kTaps - 1) * pitch_ * pixel_ * b_.element_bytes, 64);
+    scratch_bytes =
+        tile_at_ + computed(rows_) * b_.tile_ld * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t work = 2 * rows_ * wide_ * std::min(b_.nc, b_.cols) * b_.depth;
+    tiles_per_task_ = std::max<std::int64_t>(
+        {1, ceil_div(tiles_, kMostTasks), ceil_div(least_work(chosen.isa, b_.dtype), work + 1)});
+    tasks = ceil_div(tiles_, tiles_per_task_);
+  }
+
+  void pack(std::int64_t task, const Operands& o) const override {
+    pack_ahead(b_, task, o.b, o.packed);
+  }
+
+  void run(std::int64_t index, const Operands& o) const override {
+    const std::int64_t first = index * tiles_per_task_;
+    const std::int64_t last = std::min(first + tiles_per_task_, tiles_);
+    auto* const pixels = static_cast<std::uint16_t*>(o.scratch);
+    b_.kernels->begin();
+    std::int64_t copied = -1;
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t band = i / b_.col_tiles, col0 = i % b_.col_tiles * b_.nc;
+      const std::int64_t image = band / bands_, row0 = band % bands_ * rows_;
+      const std::int64_t rows = std::min(rows_, s_.high.extent - row0);
+      if (copied != band) copy(static_cast<const std::uint16_t*>(o.a), image, row0, rows, pixels);
+      copied = band;
+      run_tile(o, pixels, image * s_.high.extent + row0, rows, col0);
+    }
+    b_.kernels->end();
+  }
+
+ private:
+  /// Rows of tiles that hold so many rows of pixels: those between two rows are nobody's.
+  std::int64_t computed(std::int64_t rows) const { return (rows - 1) * pitch_ + wide_; }
+
+  /// The pixels that the window sees from rows [row0, row0 + rows) of the result.
+  void copy(const std::uint16_t* source, std::int64_t image, std::int64_t row0, std::int64_t rows,
+            std::uint16_t* dest) const {
+    const std::int64_t from = s_.origin + s_.image_offset(image, &Axis::a);
+    const std::int64_t lo = std::clamp<std::int64_t>(s_.col0 - s_.left, 0, pitch_);
+    const std::int64_t hi = std::clamp<std::int64_t>(s_.col1 - s_.left, lo, pitch_);
+    for (std::int64_t y = 0; y < rows + kTaps - 1; ++y, dest += pitch_ * pixel_) {
+      const std::int64_t h = s_.top + row0 + y;
+      if (h < s_.row0 || h >= s_.row1) {
+        zero(dest, pitch_);
+        continue;
+      }
+      zero(dest, lo);
+      zero(dest + hi * pixel_, pitch_ - hi);
+      const std::uint16_t* row = source + from + h * s_.high.a + (s_.left + lo) * s_.wide.a;
+      if (pixel_ == channels_ && s_.wide.a == channels_) {
+        std::memcpy(dest + lo * pixel_, row, static_cast<std::size_t>((hi - lo) * pixel_) * 2);
+        continue;
+      }
+      for (std::int64_t x = lo; x < hi; ++x, row += s_.wide.a) {
+        std::memcpy(dest + x * pixel_, row, static_cast<std::size_t>(channels_) * 2);
+      }
+    }
+  }
+
+  void zero(std::uint16_t* dest, std::int64_t pixels) const {
+    std::memset(dest, 0, static_cast<std::size_t>(pixels * pixel_) * 2);
+  }
+
+  void run_tile(const Operands& o, const std::uint16_t* pixels, std::int64_t row0,
+                std::int64_t rows, std::int64_t col0) const {
+    auto* const tile = reinterpret_cast<float*>(static_cast<std::byte*>(o.scratch) + tile_at_);
+    const std::int64_t cols = std::min(b_.nc, b_.cols - col0);
+    BlockArgs args{};
+    args.rows = computed(rows);
+    args.cols = cols;
+    args.a = pixels;
+    args.row_step = pixel_;
+    args.k_step = 1;
+    args.c = tile;
+    args.ldc = b_.tile_ld;
+    args.padded = true;
+    for (std::int64_t block = 0; block < b_.k_blocks; ++block) {
+      args.k = b_.k_padded(block);
+      args.k_at = k_at_.data() + block * b_.kc / kPairDepth;
+      args.add = block > 0;
+      args.b = packed_block(b_, o.packed, 0, col0, block);
+      args.panel_step = args.k * b_.shape->nr;
+      b_.shape->block(args);
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const TilePlace place{0, (row0 + r) * wide_, wide_, col0, cols};
+      finish_tile(b_, place, tile + r * pitch_ * b_.tile_ld, nullptr, o.c, o.sink, o.context,
+                  false);
+    }
+  }
+
+  Blocking b_;
+  Stencil s_;
+  std::int64_t wide_ = 0, pitch_ = 0;      // pixels of a row of the result, and of the copy
+  std::int64_t channels_ = 0, pixel_ = 0;  // elements of a pixel, and from one to the next
+  std::int64_t rows_ = 0, bands_ = 0;      // of a tile, and tiles of an image
+  std::int64_t tiles_ = 0, tiles_per_task_ = 1, tile_at_ = 0;
+  std::vector<std::int64_t> k_at_;
+};
+
+}  // namespace
+
+Decision sliding_sizes(const Problem& given, SlidingSizes& out) {
+  if (given.dtype != DType::bf16) return Decision::forbid("its tiles take bf16");
+  const Problem p = with_k_ordered(given);
+  Stencil s;
+  if (const Decision found = find_stencil(p, p.m, p.k, s); !found) return found;
+  if (s.image_count() * s.high.extent * s.wide.extent == 0) {
+    return Decision::forbid("it has no pixels");
+  }
+  if (p.k[0] != s.tap_high || p.k[1] != s.tap_wide) {
+    return Decision::forbid("its channels are not innermost");
+  }
+  if (s.channel.extent == 0 || s.channel.extent % kPairDepth != 0) {
+    return Decision::forbid(str("its ", s.channel.extent, " channels do not fill tiles"));
+  }
+  if (lies_along_m(p)) return Decision::forbid("the result's channels lie apart");
+  out = {s.wide.extent, s.wide.extent + kTaps - 1, s.high.extent, s.channel.extent};
+  return Decision::allow();
+}
+
+Decision accepts_sliding(const Problem& problem, const Variant& variant, const Kernels& kernels) {
+  if (!kernels.slides)
+    return Decision::forbid(str(name_of(variant.isa), " reads rows as they lie"));
+  if (variant.swapped || variant.inside || variant.kc % kPairDepth != 0) {
+    return Decision::forbid("it slides over the left operand");
+  }
+  SlidingSizes sizes;
+  return sliding_sizes(problem, sizes);
+}
+
+std::unique_ptr<const Work> make_sliding(const Problem& problem, const Variant& variant,
+                                         const Kernels& kernels) {
+  return std::make_unique<Sliding>(problem, variant, kernels);
+}
+
+}  // namespace plait::cpu
