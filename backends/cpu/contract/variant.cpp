@@ -120,23 +120,18 @@ std::int64_t most_depth(Isa isa, const TileShape& shape) {
   return std::clamp<std::int64_t>(6144 / shape.nr, 64, 256);
 }
 
-std::int64_t depth_of_block(std::int64_t depth, Isa isa, const TileShape& shape, bool pairs) {
-  const std::int64_t most = most_depth(isa, shape);
-  if (depth <= most * 3 / 2) return std::max<std::int64_t>(depth, 1);
-  return even_part(depth, most, pairs ? kPairDepth : 8);
-}
-
 /// The best rows of pixels and columns of a sliding variant.
 Ranked best_sliding(const Problem& p, const SlidingSizes& z, Isa isa, const TileShape& shape,
                     bool b_constant) {
-  constexpr std::int64_t kMostRows = 320;  // of a tile
+  constexpr std::int64_t kMostRows = 320;    // of a tile
+  constexpr std::int64_t kMostDepth = 2304;  // taps read the same pixels: they stay near by
   const auto fits = [&](std::int64_t rows) {
     const std::int64_t copied = (rows + 2) * z.computed * z.channels * 2;
     return rows <= z.high && rows * z.computed <= kMostRows && copied <= cache_bytes(isa);
   };
   const Sizes s = sizes_of(p, false);
   Variant v{.isa = isa, .mr = shape.mr, .nr = shape.nr, .sliding = true};
-  v.kc = depth_of_block(s.depth, isa, shape, true);
+  v.kc = even_part(s.depth, kMostDepth, kPairDepth);
   v.mc = v.nc = 1;
   Blocking b(p, v, kernels_of(isa));
   const double pixels = static_cast<double>(s.rows), channels = static_cast<double>(z.channels);
@@ -163,7 +158,9 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
   const Sizes s = sizes_of(p, swapped);
   const bool pairs = kernels_of(isa).pairs;
   Variant v{.isa = isa, .mr = shape.mr, .nr = shape.nr, .swapped = swapped};
-  v.kc = depth_of_block(s.depth, isa, shape, pairs);
+  const std::int64_t most_k = most_depth(isa, shape);
+  v.kc = s.depth <= most_k * 3 / 2 ? std::max<std::int64_t>(s.depth, 1)
+                                   : even_part(s.depth, most_k, pairs ? kPairDepth : 8);
   const bool first_shape = shape.mr == kernels_of(isa).shapes[0].mr;
   v.mc = v.nc = 1;
   Blocking b(p, v, kernels_of(isa));
