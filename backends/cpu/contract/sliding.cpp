@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::int64_t kTaps = 3;
 
+/// From one row of the copy to the next, and so what tiles compute for a row of results.
+std::int64_t computed_pixels(const Stencil& s) { return s.wide.extent + (kTaps - 1) / s.stride; }
+
 class Sliding : public Work {
  public:
   Sliding(const Problem& problem, const Variant& chosen, const Kernels& kernels)
@@ -20,22 +23,23 @@ class Sliding : public Work {
     const Decision found = find_stencil(p, p.m, p.k, s_);
     check(found.yes, "not a stencil: ", found.why);
     wide_ = s_.wide.extent;
-    pitch_ = wide_ + kTaps - 1;
+    pitch_ = computed_pixels(s_);
     rows_ = std::min(chosen.mc, s_.high.extent);
     channels_ = s_.channel.extent;
     pixel_ = spread(channels_, b_.element_bytes);
     bands_ = ceil_div(s_.high.extent, rows_);
     tiles_ = s_.image_count() * bands_ * b_.col_tiles;
+    plane_ = (rows_ + (kTaps - 1) / s_.stride) * pitch_ * pixel_;
     for (std::int64_t k = 0; k < b_.depth; k += kPairDepth) {
       const std::int64_t tap = k / channels_;
       const std::int64_t row = s_.tap_row(tap / kTaps), col = s_.tap_col(tap % kTaps);
-      k_at_.push_back((row * pitch_ + col) * pixel_ + k % channels_);
+      k_at_.push_back(place(row, col) + k % channels_);
     }
     id = b_.id + ".sliding";
     variant = chosen;
     packed_bytes = b_.packed_matrices * b_.packed_part_bytes();
     pack_tasks = b_.pack_tasks;
-    tile_at_ = round_up((rows_ + kTaps - 1) * pitch_ * pixel_ * b_.element_bytes, 64);
+    tile_at_ = round_up(s_.stride * s_.stride * plane_ * b_.element_bytes, 64);
     scratch_bytes =
         tile_at_ + computed(rows_) * b_.tile_ld * static_cast<std::int64_t>(sizeof(float));
     const std::int64_t work = 2 * rows_ * wide_ * std::min(b_.nc, b_.cols) * b_.depth;
@@ -69,33 +73,40 @@ class Sliding : public Work {
   /// Rows of tiles that hold so many rows of pixels: those between two rows are nobody's.
   std::int64_t computed(std::int64_t rows) const { return (rows - 1) * pitch_ + wide_; }
 
+  /// Where the copy has the pixel that is `row` rows and `col` columns from its corner.
+  std::int64_t place(std::int64_t row, std::int64_t col) const {
+    const std::int64_t s = s_.stride;
+    return (row % s * s + col % s) * plane_ + (row / s * pitch_ + col / s) * pixel_;
+  }
+
   /// The pixels that the window sees from rows [row0, row0 + rows) of the result.
   void copy(const std::uint16_t* source, std::int64_t image, std::int64_t row0, std::int64_t rows,
             std::uint16_t* dest) const {
     const std::int64_t from = s_.origin + s_.image_offset(image, &Axis::a);
-    const std::int64_t lo = std::clamp<std::int64_t>(s_.col0 - s_.left, 0, pitch_);
-    const std::int64_t hi = std::clamp<std::int64_t>(s_.col1 - s_.left, lo, pitch_);
-    for (std::int64_t y = 0; y < rows + kTaps - 1; ++y, dest += pitch_ * pixel_) {
-      const std::int64_t h = s_.top + row0 + y;
-      if (h < s_.row0 || h >= s_.row1) {
-        zero(dest, pitch_);
+    const std::int64_t seen = (wide_ - 1) * s_.stride + kTaps;  // of a row
+    const std::int64_t lo = std::clamp<std::int64_t>(s_.col0 - s_.left, 0, seen);
+    const std::int64_t hi = std::clamp<std::int64_t>(s_.col1 - s_.left, lo, seen);
+    const bool whole = s_.stride == 1 && pixel_ == channels_ && s_.col_step == channels_;
+    for (std::int64_t y = 0; y < (rows - 1) * s_.stride + kTaps; ++y) {
+      const std::int64_t h = s_.top + row0 * s_.stride + y;
+      const bool inside = h >= s_.row0 && h < s_.row1;
+      const std::int64_t first = inside ? lo : seen, last = inside ? hi : seen;
+      for (std::int64_t x = 0; x < first; ++x) zero(dest + place(y, x));
+      for (std::int64_t x = last; x < seen; ++x) zero(dest + place(y, x));
+      const std::uint16_t* row = source + from + h * s_.row_step + (s_.left + first) * s_.col_step;
+      if (whole) {
+        std::memcpy(dest + place(y, first), row,
+                    static_cast<std::size_t>((last - first) * pixel_) * 2);
         continue;
       }
-      zero(dest, lo);
-      zero(dest + hi * pixel_, pitch_ - hi);
-      const std::uint16_t* row = source + from + h * s_.high.a + (s_.left + lo) * s_.wide.a;
-      if (pixel_ == channels_ && s_.wide.a == channels_) {
-        std::memcpy(dest + lo * pixel_, row, static_cast<std::size_t>((hi - lo) * pixel_) * 2);
-        continue;
-      }
-      for (std::int64_t x = lo; x < hi; ++x, row += s_.wide.a) {
-        std::memcpy(dest + x * pixel_, row, static_cast<std::size_t>(channels_) * 2);
+      for (std::int64_t x = first; x < last; ++x, row += s_.col_step) {
+        std::memcpy(dest + place(y, x), row, static_cast<std::size_t>(channels_) * 2);
       }
     }
   }
 
-  void zero(std::uint16_t* dest, std::int64_t pixels) const {
-    std::memset(dest, 0, static_cast<std::size_t>(pixels * pixel_) * 2);
+  void zero(std::uint16_t* pixel) const {
+    std::memset(pixel, 0, static_cast<std::size_t>(channels_) * 2);
   }
 
   void run_tile(const Operands& o, const std::uint16_t* pixels, std::int64_t row0,
@@ -130,6 +141,7 @@ class Sliding : public Work {
   Stencil s_;
   std::int64_t wide_ = 0, pitch_ = 0;      // pixels of a row of the result, and of the copy
   std::int64_t channels_ = 0, pixel_ = 0;  // elements of a pixel, and from one to the next
+  std::int64_t plane_ = 0;                 // elements of a plane of the copy
   std::int64_t rows_ = 0, bands_ = 0;      // of a tile, and tiles of an image
   std::int64_t tiles_ = 0, tiles_per_task_ = 1, tile_at_ = 0;
   std::vector<std::int64_t> k_at_;
@@ -152,7 +164,7 @@ Decision sliding_sizes(const Problem& given, SlidingSizes& out) {
     return Decision::forbid(str("its ", s.channel.extent, " channels do not fill tiles"));
   }
   if (lies_along_m(p)) return Decision::forbid("the result's channels lie apart");
-  out = {s.wide.extent, s.wide.extent + kTaps - 1, s.high.extent, s.channel.extent};
+  out = {s.wide.extent, computed_pixels(s), s.high.extent, s.channel.extent, s.stride};
   return Decision::allow();
 }
 

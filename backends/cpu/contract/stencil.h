@@ -11,7 +11,8 @@
 namespace plait::cpu {
 
 /// Image coordinates are the Problem's own; pixel (h, w) of image i lies at
-/// origin + image_offset(i) + h * row_step + w * col_step, channels next to each other.
+/// origin + image_offset(i) + h * row_step + w * col_step, channels next to each other. The window
+/// of result (y, x) begins at pixel (top + stride * y, left + stride * x).
 struct Stencil {
   std::vector<Axis> images;                             // outermost first; may be empty
   Axis high, wide;                                      // the pixels of one image of results
@@ -19,7 +20,8 @@ struct Stencil {
   Axis channel;                                         // of the image
   std::int64_t top = 0, left = 0;                       // the window's corner for pixel (0, 0)
   std::int64_t row0 = 0, row1 = 0, col0 = 0, col1 = 0;  // pixels outside of these are 0
-  std::int64_t origin = 0;
+  std::int64_t origin = 0, row_step = 0, col_step = 0;
+  std::int64_t stride = 1;  // or 2
   std::int64_t image_count() const;
   /// How far image i is moved in an operand.
   std::int64_t image_offset(std::int64_t i, std::int64_t Axis::*step) const;

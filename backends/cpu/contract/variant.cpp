@@ -126,7 +126,7 @@ Ranked best_sliding(const Problem& p, const SlidingSizes& z, Isa isa, const Tile
   constexpr std::int64_t kMostRows = 320;    // of a tile
   constexpr std::int64_t kMostDepth = 2304;  // taps read the same pixels: they stay near by
   const auto fits = [&](std::int64_t rows) {
-    const std::int64_t copied = (rows + 2) * z.computed * z.channels * 2;
+    const std::int64_t copied = (rows + 2) * z.computed * z.channels * 2 * z.stride * z.stride;
     return rows <= z.high && rows * z.computed <= kMostRows && copied <= cache_bytes(isa);
   };
   const Sizes s = sizes_of(p, false);
@@ -140,7 +140,8 @@ Ranked best_sliding(const Problem& p, const SlidingSizes& z, Isa isa, const Tile
   for (std::int64_t rows = 1; rows == 1 || fits(rows); ++rows) {
     if (rows < z.high && ceil_div(z.high, rows) == ceil_div(z.high, rows + 1)) continue;
     const double seen = static_cast<double>(rows + 2) / static_cast<double>(rows) * waste;
-    const double left = pixels * channels * seen * (0.1 + stream_cycles(pixels * channels));
+    const double copied = pixels * channels * seen * static_cast<double>(z.stride * z.stride);
+    const double left = copied * (0.1 + stream_cycles(copied));
     for (const std::int64_t col_most : {64, 128, 256, 512, 1024}) {
       v.mc = rows;
       v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);

@@ -20,6 +20,7 @@ Decision stencil_of(const Problem& given, bool swapped, int lanes, Stencil& out)
   const Problem p = with_k_ordered(given);
   const Decision found = swapped ? find_stencil(p, p.k, p.m, out) : find_stencil(p, p.m, p.k, out);
   if (!found) return found;
+  if (out.stride != 1) return Decision::forbid("its stride is 2");
   if (out.image_count() * out.high.extent * out.wide.extent == 0) {
     return Decision::forbid("it has no pixels");
   }
