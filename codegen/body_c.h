@@ -59,6 +59,7 @@ class Body {
   void inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
                   const std::string& tile);
   void pointers(Lines& out, int stage);
+  std::string lanes_text(int stage) const;
   Piece operand(const loop::Let& let, const loop::KernelOperand& o, const std::string& key,
                 const std::string& tile);
   std::string element(const loop::KernelLoad& load, loop::Level level, const std::string& key);

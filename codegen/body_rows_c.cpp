@@ -79,6 +79,45 @@ void Body::prologue(Lines& out) {
   stores(out, 0, Level::kCall);
 }
 
+/// Compilers fill a register with the narrowest elements of a loop and leave to single steps what
+/// does not fill one, all of a short loop. A shorter vector, where that costs less.
+std::string Body::lanes_text(int stage) const {
+  constexpr std::int64_t kRegister = 64;  // bytes
+  constexpr double kSingle = 7.5,
+                   kCosts[] = {1.0, 1.6, 2.4};  // of an element: whole, half, quarter
+  const Dim& extent = k_.inner.back().extent;
+  if (!extent.is_const()) return "";
+  std::int64_t narrowest = 8;
+  const auto see = [&](int buffer, const Dim& offset) {
+    if (level_of(k_, offset) != Level::kInner) return;
+    const auto bytes = static_cast<std::int64_t>(size_of(k_.buffers[at(buffer)].dtype));
+    narrowest = std::min(narrowest, bytes);
+  };
+  for (const Let& let : k_.lets) {
+    if (let.stage != stage || let.level != Level::kInner) continue;
+    if (let.reduce != Reduce::kNone && !let.column) return "";  // its order is the compiler's
+    for (const KernelOperand& o : let.operands) {
+      if (o.kind == KernelOperand::kLoad) see(o.load.buffer, o.load.offset);
+    }
+  }
+  for (const loop::KernelStore& s : k_.stores) {
+    if (k_.lets[at(s.let)].stage == stage) see(s.buffer, s.offset);
+  }
+  std::int64_t best = 0, lanes = kRegister / narrowest;
+  double least = 0;
+  for (const double each : kCosts) {
+    const std::int64_t rest = extent.value() % lanes;
+    const double cost =
+        each * static_cast<double>(extent.value() - rest) + kSingle * static_cast<double>(rest);
+    if (best == 0 || cost < least) {
+      best = lanes;
+      least = cost;
+    }
+    lanes /= 2;
+  }
+  return best == kRegister / narrowest ? "" : str(" simdlen(", best, ")");
+}
+
 void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
                       const std::string& tile) {
   std::string reductions;
@@ -94,7 +133,11 @@ void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std
   for (std::size_t x = 0; x < k_.inner.size(); ++x) {
     const bool last = x + 1 == k_.inner.size();
     const std::string name = index_name(k_.inner[x].symbol);
-    if (last) out.add(str("#pragma omp simd", reductions, may_fail_ ? " reduction(| : bad_)" : ""));
+    if (last) {
+      const std::string lanes = begin.empty() ? lanes_text(stage) : "";
+      const char* const bad = may_fail_ ? " reduction(| : bad_)" : "";
+      out.add(str("#pragma omp simd", lanes, reductions, bad));
+    }
     out.open(str("for (int64_t ", name, " = ", begin.empty() ? "0" : begin, "; ", name, " < ",
                  end.empty() ? extents_[x] : end, "; ++", name, ")"));
   }

@@ -99,6 +99,17 @@ constexpr Corner kCorners[] = {
   %f = cast(%j, dtype=f32) : f32[8]
   return %d, %f
 })"},
+    {"MasksOfFewColumns", R"(graph g(x: f32[37,24], b: f32[24], y: bf16[37,40], c: bf16[40],
+    z: f32[11,100], d: f32[100]) {
+  %p = add(x, b)          : f32[37,24]
+  %m = greater(%p, b)     : bool[37,24]
+  %q = add(y, c)          : bf16[37,40]
+  %n = greater(%q, c)     : bool[37,40]
+  %r = add(z, d)          : f32[11,100]
+  %o = greater(%r, d)     : bool[11,100]
+  %s = sum(%r, axes=[0])  : f32[100]
+  return %p, %m, %q, %n, %r, %o, %s
+})"},
     {"ProductsOfOneShape", R"(graph g(x: bf16[48,40], y: bf16[48,40]) state(
     k: bf16[24,40], v: bf16[24,40], r: bf16[24,40]) {
   %a = linear(x, k)       : bf16[48,24]

@@ -59,6 +59,25 @@ class CompileCache : public testing::Test {
   std::string before_;
 };
 
+/// Bytes beside floats: a register holds 64 of them, and a row of 32 would be left to single steps.
+TEST_F(CompileCache, ShortRowsTakeShortVectors) {
+  const auto has_lanes = [](int columns, const char* lanes) {
+    const std::string n = std::to_string(columns);
+    const Compiled made =
+        compiled("graph g(x: f32[50," + n + "], b: f32[" + n + "]) { %p = add(x, b) : f32[50," + n +
+                 "] %m = greater(%p, b) : bool[50," + n + "] return %p, %m }");
+    for (const std::string& text : made.program.texts) {
+      if (text.find(lanes) != std::string::npos) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(has_lanes(32, " simdlen(32)"));
+  EXPECT_TRUE(has_lanes(48, " simdlen(16)"));
+  EXPECT_TRUE(has_lanes(96, " simdlen(32)"));
+  EXPECT_FALSE(has_lanes(64, "simdlen"));
+  EXPECT_FALSE(has_lanes(1000, "simdlen"));
+}
+
 TEST_F(CompileCache, SecondTimeIsRead) {
   const Compiled first = compiled(), second = compiled();
   EXPECT_FALSE(first.from_cache);
