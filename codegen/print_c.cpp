@@ -102,8 +102,10 @@ std::string unit_header() {
   return text;
 }
 
-Printed print_kernel(const loop::Kernel& k, bool fixed) {
-  if (k.epilogue) return print_epilogue(k, fixed);
+Printed print_kernel(const loop::Kernel& given, bool fixed) {
+  if (given.epilogue) return print_epilogue(given, fixed);
+  loop::Kernel k = given;
+  loop::unfold(k);
   Printed printed;
   Parameters n(fixed);
   Lines out;

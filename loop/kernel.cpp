@@ -250,4 +250,62 @@ void collapse(Kernel& kernel) {
   settle_levels(kernel);
 }
 
+namespace {
+
+/// The least number by which a quotient or remainder of the symbol is taken; 0: none is.
+std::int64_t least_divisor(const Dim& d, const std::string& symbol) {
+  std::int64_t least = 0;
+  const auto take = [&](std::int64_t divisor) {
+    if (divisor > 0 && (least == 0 || divisor < least)) least = divisor;
+  };
+  if (d.is_const()) return least;
+  for (const DimTerm& t : d.terms()) {
+    for (const DimAtomPtr& f : t.factors) {
+      if (f->kind == DimAtom::kSymbol || !atom_mentions(*f, symbol)) continue;
+      take(least_divisor(f->a, symbol));
+      const bool divides = f->kind == DimAtom::kFloorDiv || f->kind == DimAtom::kMod;
+      if (divides && f->b.is_const()) take(f->b.value());
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+void unfold(Kernel& kernel) {
+  constexpr std::int64_t kShortest = 8;  // loop that is worth another round it
+  if (kernel.epilogue || kernel.inner.size() != 1 || !kernel.inner[0].extent.is_const()) return;
+  const KernelIndex whole = kernel.inner[0];
+  bool has_columns = false;
+  for (const Let& l : kernel.lets) {
+    if (l.kept || (l.reduce != Reduce::kNone && !l.column)) return;  // its order is the loop's
+    has_columns |= l.column;
+  }
+  std::int64_t part = 0;
+  visit_offsets(kernel, [&](const Dim& d) {
+    const std::int64_t found = least_divisor(d, whole.symbol);
+    if (found > 0 && (part == 0 || found < part)) part = found;
+  });
+  const std::int64_t extent = whole.extent.value();
+  if (part < kShortest || part >= extent || extent % part != 0) return;
+  const KernelIndex outer{whole.symbol + "o", extent / part}, inner{whole.symbol + "i", part};
+  Kernel split = kernel;
+  substitute_all(split, {{whole.symbol, Dim::symbol(outer.symbol, 0, extent / part - 1) * part +
+                                            Dim::symbol(inner.symbol, 0, part - 1)}});
+  bool linear = true;
+  visit_offsets(split, [&](const Dim& d) {
+    linear = linear && coefficient_of(d, outer.symbol).is_linear &&
+             coefficient_of(d, inner.symbol).is_linear;
+  });
+  if (!linear) return;
+  split.inner = {inner};
+  if (has_columns) {
+    split.inner.insert(split.inner.begin(), outer);
+  } else {
+    split.rows.push_back(outer);
+  }
+  settle_levels(split);
+  kernel = std::move(split);
+}
+
 }  // namespace plait::loop

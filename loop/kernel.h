@@ -89,6 +89,10 @@ std::string schedule_name(const Kernel& kernel);
 /// level of every statement.
 void collapse(Kernel& kernel);
 
+/// Splits a collapsed kernel's inner index in two where its accesses take quotients and remainders
+/// of it by one number, so that they walk in steps instead: what reads a reshaped value does.
+void unfold(Kernel& kernel);
+
 /// Where an expression over the kernel's indices (and loaded indices) is known.
 Level level_of(const Kernel& kernel, const Dim& d);
 

@@ -110,6 +110,18 @@ constexpr Corner kCorners[] = {
   %s = sum(%r, axes=[0])  : f32[100]
   return %p, %m, %q, %n, %r, %o, %s
 })"},
+    {"HeadsSideBySide", R"(graph g(x: f32[2,3,5,16], y: f32[2,3,5,16], w: f32[48]) {
+  %t = transpose(x, order=[0,2,1,3]) : f32[2,5,3,16]
+  %p = reshape(%t, shape=[10,48]) : f32[10,48]
+  %q = add(%p, w)         : f32[10,48]
+  %u = transpose(y, order=[0,2,1,3]) : f32[2,5,3,16]
+  %v = reshape(%u, shape=[2,5,48]) : f32[2,5,48]
+  %z = reshape(%t, shape=[2,5,48]) : f32[2,5,48]
+  %c = concat(%z, %v, axis=2) : f32[2,5,96]
+  %s = sum(%c, axes=[0,1]) : f32[96]
+  %m = max(%p, axes=[1])  : f32[10]
+  return %q, %c, %s, %m
+})"},
     {"ProductsOfOneShape", R"(graph g(x: bf16[48,40], y: bf16[48,40]) state(
     k: bf16[24,40], v: bf16[24,40], r: bf16[24,40]) {
   %a = linear(x, k)       : bf16[48,24]

@@ -78,6 +78,21 @@ TEST_F(CompileCache, ShortRowsTakeShortVectors) {
   EXPECT_FALSE(has_lanes(1000, "simdlen"));
 }
 
+/// What reads a reshaped value walks in steps instead of dividing for every element.
+TEST_F(CompileCache, ReshapedRowsAreNotDivided) {
+  const Compiled made = compiled(R"(graph g(x: f32[2,3,50,32], w: f32[96]) {
+    %t = transpose(x, order=[0,2,1,3]) : f32[2,50,3,32]
+    %p = reshape(%t, shape=[100,96]) : f32[100,96]
+    %q = add(%p, w) : f32[100,96]
+    return %q
+  })");
+  for (const std::string& text : made.program.texts) {
+    const std::size_t loop = text.find("#pragma omp simd");
+    ASSERT_NE(loop, std::string::npos);
+    EXPECT_EQ(text.find('%', loop), std::string::npos) << text;
+  }
+}
+
 TEST_F(CompileCache, SecondTimeIsRead) {
   const Compiled first = compiled(), second = compiled();
   EXPECT_FALSE(first.from_cache);
