@@ -83,8 +83,8 @@ void Body::prologue(Lines& out) {
 /// does not fill one, all of a short loop. A shorter vector, where that costs less.
 std::string Body::lanes_text(int stage) const {
   constexpr std::int64_t kRegister = 64;  // bytes
-  constexpr double kSingle = 7.5,
-                   kCosts[] = {1.0, 1.6, 2.4};  // of an element: whole, half, quarter
+  // Measured for an element: in a whole register, half of one, a quarter; and in a single step.
+  constexpr double kCosts[] = {1.0, 1.6, 2.4}, kSingle = 7.5;
   const Dim& extent = k_.inner.back().extent;
   if (!extent.is_const()) return "";
   std::int64_t narrowest = 8;

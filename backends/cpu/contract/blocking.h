@@ -97,7 +97,7 @@ void finish_tile(const Blocking& blocking, const TilePlace& place, const float* 
 /// A row length whose rows do not all fall into the same sets of a cache.
 std::int64_t spread(std::int64_t elements, std::int64_t element_bytes);
 
-inline constexpr std::int64_t kMostTasks = 64;
+inline constexpr std::int64_t kMostTasks = 64;  // of a contraction
 /// Operations of a task that is worth waking a thread for: some tens of microseconds.
 std::int64_t least_work(Isa isa, DType dtype);
 

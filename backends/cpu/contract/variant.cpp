@@ -138,7 +138,7 @@ Ranked best_sliding(const Problem& p, const SlidingSizes& z, Isa isa, const Tile
   const double waste = static_cast<double>(z.computed) / static_cast<double>(z.wide);
   Ranked best;
   for (std::int64_t rows = 1; rows == 1 || fits(rows); ++rows) {
-    if (rows < z.high && ceil_div(z.high, rows) == ceil_div(z.high, rows + 1)) continue;
+    if (rows > 1 && ceil_div(z.high, rows) == ceil_div(z.high, rows - 1)) continue;
     const double seen = static_cast<double>(rows + 2) / static_cast<double>(rows) * waste;
     const double copied = pixels * channels * seen * static_cast<double>(z.stride * z.stride);
     const double left = copied * (0.1 + stream_cycles(copied));
