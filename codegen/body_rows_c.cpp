@@ -101,7 +101,7 @@ std::string Body::lanes_text(int stage) const {
     }
   }
   for (const loop::KernelStore& s : k_.stores) {
-    if (k_.lets[at(s.let)].stage == stage) see(s.buffer, s.offset);
+    if (k_.lets[at(s.let)].stage == stage && !is_column_store(s)) see(s.buffer, s.offset);
   }
   std::int64_t best = 0, lanes = kRegister / narrowest;
   double least = 0;

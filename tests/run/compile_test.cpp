@@ -86,6 +86,7 @@ TEST_F(CompileCache, ReshapedRowsAreNotDivided) {
     %q = add(%p, w) : f32[100,96]
     return %q
   })");
+  ASSERT_FALSE(made.program.texts.empty());
   for (const std::string& text : made.program.texts) {
     const std::size_t loop = text.find("#pragma omp simd");
     ASSERT_NE(loop, std::string::npos);

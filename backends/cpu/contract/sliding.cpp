@@ -93,6 +93,7 @@ class Sliding : public Work {
       const std::int64_t first = inside ? lo : seen, last = inside ? hi : seen;
       for (std::int64_t x = 0; x < first; ++x) zero(dest + place(y, x));
       for (std::int64_t x = last; x < seen; ++x) zero(dest + place(y, x));
+      if (first == last) continue;
       const std::uint16_t* row = source + from + h * s_.row_step + (s_.left + first) * s_.col_step;
       if (whole) {
         std::memcpy(dest + place(y, first), row,
@@ -169,10 +170,14 @@ Decision sliding_sizes(const Problem& given, SlidingSizes& out) {
 }
 
 Decision accepts_sliding(const Problem& problem, const Variant& variant, const Kernels& kernels) {
-  if (!kernels.slides)
-    return Decision::forbid(str(name_of(variant.isa), " reads rows as they lie"));
-  if (variant.swapped || variant.inside || variant.kc % kPairDepth != 0) {
-    return Decision::forbid("it slides over the left operand");
+  if (!kernels.slides) {
+    return Decision::forbid(str("the tiles of ", name_of(variant.isa), " do not slide"));
+  }
+  if (variant.swapped || variant.inside) {
+    return Decision::forbid("pixels are its rows, and its weights are packed ahead");
+  }
+  if (variant.kc % kPairDepth != 0) {
+    return Decision::forbid(str("kc ", variant.kc, " is no multiple of ", kPairDepth));
   }
   SlidingSizes sizes;
   return sliding_sizes(problem, sizes);
