@@ -24,6 +24,7 @@ void Binding::place(const DimBindings& sizes, const Memory& memory,
   memory_ = memory;
   laned_ = laned;
   bound_ = false;
+  if (libraries_) libraries_->memory_is_taken();
   reserve_tables();
 }
 

@@ -2,9 +2,11 @@
 #include "backends/cuda/plugin.h"
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
+#include <mutex>
 
 #include "backends/cuda/driver/driver_device.h"
 #include "backends/cuda/driver/findings.h"
@@ -19,6 +21,25 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+/// What a thread waits at until another opens it, and not for long: it may be held up by compiling.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(mutex_);
+    is_open_ = true;
+    opened_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    opened_.wait_for(lock, std::chrono::milliseconds(100), [&] { return is_open_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool is_open_ = false;
+};
 
 class DriverLibraries : public Libraries {
  public:
@@ -50,7 +71,11 @@ class DriverLibraries : public Libraries {
   void expect(LibraryUse use) const override {
     settle();
     prepared_ = {};
-    preparing_ = std::async(std::launch::async, prepare, device_, std::move(use), options_);
+    gate_ = std::make_shared<Gate>();
+    preparing_ = std::async(std::launch::async, prepare, device_, std::move(use), options_, gate_);
+  }
+  void memory_is_taken() const override {
+    if (gate_) gate_->open();
   }
   void expect_no_more() const override { prepared_.calls.reset(); }
   std::vector<std::pair<std::string, double>> start_seconds() const override {
@@ -72,13 +97,14 @@ class DriverLibraries : public Libraries {
   /// On a thread of its own: of the device it touches the context alone, which any thread may
   /// enter; `make` and the next `expect` wait for its end, and raise what it raised.
   static Prepared prepare(const std::shared_ptr<Device>& device, const LibraryUse& use,
-                          const LibraryOptions& options) {
+                          const LibraryOptions& options, const std::shared_ptr<Gate>& gate) {
     const auto start = Clock::now();
     const auto enter = [&] { enter_context(*device); };
     Prepared out;
     open_libraries(use.cublaslt, use.cudnn);
     out.opened = seconds_since(start);
     enter();
+    gate->wait();
     // Beside cuDNN: neither library knows of the other's handles.
     std::future<void> lt = std::async(std::launch::async, [&] {
       enter();
@@ -93,12 +119,15 @@ class DriverLibraries : public Libraries {
     return out;
   }
   void settle() const {
-    if (preparing_.valid()) prepared_ = preparing_.get();
+    if (!preparing_.valid()) return;
+    gate_->open();
+    prepared_ = preparing_.get();
   }
 
   std::shared_ptr<Device> device_;
   LibraryOptions options_;
-  mutable Prepared prepared_;  // for the program that was loaded last
+  mutable Prepared prepared_;           // for the program that was loaded last
+  mutable std::shared_ptr<Gate> gate_;  // that it waits at
   mutable std::future<Prepared> preparing_;
   mutable double seconds_ = 0;  // that calls took to make
 };

@@ -26,6 +26,9 @@ class Libraries {
   virtual std::string identity() const = 0;
   /// What will be made: libraries are opened, and the calls prepared, beside what goes on.
   virtual void expect(LibraryUse) const {}
+  /// The memory of the program that expects them is allocated, and was counted: from now on
+  /// libraries may take theirs.
+  virtual void memory_is_taken() const {}
   /// All calls are made that were expected.
   virtual void expect_no_more() const {}
   /// Seconds that parts of this took so far.
