@@ -80,13 +80,13 @@ void prepare_products(const std::vector<LibraryWish>& wishes, const LibraryOptio
   for (const LibraryWish& w : wishes) {
     if (library_of(w.id) == "lt") distinct.emplace(w.id, &w);
   }
-  const std::vector<std::pair<std::string, const LibraryWish*>> todo(distinct.begin(),
-                                                                     distinct.end());
+  std::vector<const LibraryWish*> todo;
+  for (const auto& [id, wish] : distinct) todo.push_back(wish);
   std::atomic<std::size_t> next{0};
   on_threads(std::min(kLtThreads, todo.size()), enter, [&] {
     const Rehearsal rehearsal;
     for (std::size_t i = next++; i < todo.size(); i = next++) {
-      const LibraryWish& w = *todo[i].second;
+      const LibraryWish& w = *todo[i];
       LibraryOptions as = options;
       as.variant = w.id;
       std::string ignored;
