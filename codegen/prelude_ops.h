@@ -24,25 +24,41 @@ static inline float pl_mod_f(float a, float b) {
   const float r = __builtin_fmodf(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-// A limit that stands in the text as a number takes one comparison. (What NVRTC compiles was
-// measured without, and stays so.)
+// NaN of either operand is passed on.
 #if defined(__CUDACC__)
-#define pl_is_number(b) 0
-#else
-#define pl_is_number(b) (__builtin_constant_p(b) && (b) == (b))
-#endif
-// NaN of either operand is passed on. In two choices: gcc does not vectorise chains of one choice
-// by two conditions.
 static inline float pl_max_f(float a, float b) {
-  if (pl_is_number(b)) return !(a <= b) ? a : b;
   const float larger = a > b ? a : b;
   return a == a ? larger : a;
 }
 static inline float pl_min_f(float a, float b) {
-  if (pl_is_number(b)) return !(a >= b) ? a : b;
   const float smaller = a < b ? a : b;
   return a == a ? smaller : a;
 }
+static inline double pl_max_d(double a, double b) {
+  const double larger = a > b ? a : b;
+  return a == a ? larger : a;
+}
+static inline double pl_min_d(double a, double b) {
+  const double smaller = a < b ? a : b;
+  return a == a ? smaller : a;
+}
+#else
+// By bits: gcc makes branches of chains of choices, the less to be foreseen the newer it is, and
+// does not vectorise a loop with branches. A limit that stands in the text as a number takes one
+// comparison.
+static inline float pl_unless_nan_f(float a, float other) {
+  const uint32_t keep = -(uint32_t)(a == a);
+  return pl_from_bits_f((pl_bits_f(other) & keep) | (pl_bits_f(a) & ~keep));
+}
+static inline double pl_unless_nan_d(double a, double other) {
+  const uint64_t keep = -(uint64_t)(a == a);
+  return pl_from_bits_d((pl_bits_d(other) & keep) | (pl_bits_d(a) & ~keep));
+}
+static inline float pl_max_f(float a, float b) { return pl_unless_nan_f(b, a <= b ? b : a); }
+static inline float pl_min_f(float a, float b) { return pl_unless_nan_f(b, a >= b ? b : a); }
+static inline double pl_max_d(double a, double b) { return pl_unless_nan_d(b, a <= b ? b : a); }
+static inline double pl_min_d(double a, double b) { return pl_unless_nan_d(b, a >= b ? b : a); }
+#endif
 static inline float pl_lt_f(float a, float b) { return a < b ? 1.0f : 0.0f; }
 static inline float pl_le_f(float a, float b) { return a <= b ? 1.0f : 0.0f; }
 static inline float pl_eq_f(float a, float b) { return a == b ? 1.0f : 0.0f; }
@@ -68,16 +84,6 @@ static inline double pl_fdiv_d(double a, double b) { return __builtin_floor(a / 
 static inline double pl_mod_d(double a, double b) {
   const double r = __builtin_fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-static inline double pl_max_d(double a, double b) {
-  if (pl_is_number(b)) return !(a <= b) ? a : b;
-  const double larger = a > b ? a : b;
-  return a == a ? larger : a;
-}
-static inline double pl_min_d(double a, double b) {
-  if (pl_is_number(b)) return !(a >= b) ? a : b;
-  const double smaller = a < b ? a : b;
-  return a == a ? smaller : a;
 }
 static inline double pl_lt_d(double a, double b) { return a < b ? 1.0 : 0.0; }
 static inline double pl_le_d(double a, double b) { return a <= b ? 1.0 : 0.0; }
