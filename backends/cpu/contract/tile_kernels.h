@@ -9,11 +9,23 @@
 namespace plait::cpu {
 namespace {
 
-/// 16 or 32 rows and columns: tiles 1 and 3 are the right ones, 2 and 3 the lower ones.
+/// Where the step that begins at k lies in a row of a.
+inline std::int64_t a_at(const BlockArgs& args, std::int64_t k) {
+  return args.k_at ? args.k_at[k / kPairDepth] : k;
+}
+
+/// Half of b's next step but one, 1 KB: panels follow each other, so it may be of the next one.
+inline void ask_for(const std::uint16_t* b) {
+  for (int line = 0; line < 16; ++line) __builtin_prefetch(b + line * 32);
+}
+
+/// 16 or 32 rows and columns: tiles 1 and 3 are the right ones, 2 and 3 the lower ones. The tiles of
+/// a step are loaded between the products of the step before, each after the last that reads what
+/// it held: where two threads share a core, loads next to their products take 1.4 times as long.
 template <class Tiles, bool kRight, bool kLower>
 void tile_product(const BlockArgs& args, const std::uint16_t* a, const std::uint16_t* b, float* c) {
-  constexpr std::int64_t kHalf = 16;
-  constexpr std::int64_t b_row = 2 * kHalf * 2 * 2;  // bytes of 32 columns in pairs
+  constexpr std::int64_t kHalf = 16, kFull = 32;
+  constexpr std::int64_t b_row = kFull * 2 * 2;  // bytes of 32 columns in pairs
   const std::int64_t a_row = args.row_step * 2, c_row = args.ldc * 4;
   float* lower = c + kHalf * args.ldc;
   if (args.add) {
@@ -27,20 +39,31 @@ void tile_product(const BlockArgs& args, const std::uint16_t* a, const std::uint
     Tiles::template zero<2>();
     Tiles::template zero<3>();
   }
-  for (std::int64_t k = 0; k < args.k; k += kPairDepth) {
-    const std::uint16_t* const from = a + (args.k_at ? args.k_at[k / kPairDepth] : k);
-    Tiles::template load<6>(b + k * 2 * kHalf, b_row);
-    Tiles::template load<4>(from, a_row);
+  const auto load_upper_left = [&](std::int64_t k) {
+    Tiles::template load<4>(a + a_at(args, k), a_row);
+    Tiles::template load<6>(b + k * kFull, b_row);
+  };
+  const auto load_lower_right = [&](std::int64_t k) {
+    if constexpr (kLower) Tiles::template load<5>(a + a_at(args, k) + kHalf * args.row_step, a_row);
+    if constexpr (kRight) Tiles::template load<7>(b + k * kFull + kFull, b_row);
+  };
+  const auto multiply_all_but_last = [] {
     Tiles::template multiply<0>();
-    if constexpr (kRight) {
-      Tiles::template load<7>(b + k * 2 * kHalf + 2 * kHalf, b_row);
-      Tiles::template multiply<1>();
-    }
-    if constexpr (kLower) {
-      Tiles::template load<5>(from + kHalf * args.row_step, a_row);
-      Tiles::template multiply<2>();
-    }
+    if constexpr (kRight) Tiles::template multiply<1>();
+    if constexpr (kLower) Tiles::template multiply<2>();
+  };
+  if (args.k > 0) {
+    load_upper_left(0);
+    load_lower_right(0);
+  }
+  for (std::int64_t k = 0; k < args.k; k += kPairDepth) {
+    const bool is_last = k + kPairDepth >= args.k;
+    ask_for(b + (k + 2 * kPairDepth) * kFull);
+    multiply_all_but_last();
+    if (!is_last) load_upper_left(k + kPairDepth);
+    ask_for(b + (k + 2 * kPairDepth) * kFull + kPairDepth * kHalf);
     if constexpr (kRight && kLower) Tiles::template multiply<3>();
+    if (!is_last) load_lower_right(k + kPairDepth);
   }
   Tiles::template store<0>(c, c_row);
   if constexpr (kRight) Tiles::template store<1>(c + kHalf, c_row);
