@@ -101,8 +101,8 @@ class CpuTarget : public Target {
   std::string identity() const override {
     if (identity_.empty()) {
       identity_ =
-          str("cpu ", cpu::name_of(isa_), cpu::has_winograd() ? ", " : " without winograd, ",
-              codegen::compiler_identity());
+          str("cpu ", cpu::name_of(isa_), cpu::has_f32_tiles() ? " with f32 tiles" : "",
+              cpu::has_winograd() ? ", " : " without winograd, ", codegen::compiler_identity());
     }
     return identity_;
   }

@@ -57,6 +57,10 @@ struct Wide {
   static void split_f16(const std::uint16_t* s, std::uint16_t* d) {
     for (int i = 0; i < kLanes; ++i) d[i] = SplitF16<Wide, kLow>::one(s[i]);
   }
+  template <int kPart>
+  static void split_f32(const float* s, std::uint16_t* d) {
+    for (int i = 0; i < kLanes; ++i) d[i] = SplitF32<Wide, kPart>::one(s[i]);
+  }
 };
 
 /// The same with pairs of bf16: the odd ones are added last.

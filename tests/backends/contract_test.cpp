@@ -125,7 +125,7 @@ void expect_emulated_right(const std::vector<Case>& cases, DType dtype, Isa isa,
         const Variant whole{isa, kernels.shapes[i].mr, kernels.shapes[i].nr, 512, 96, 256, swapped};
         for (const Variant& v : with_small_blocks({whole})) {
           SCOPED_TRACE(to_text(v));
-          expect_right(ref, Contract(make_blocked(Blocking(c.problem, v, kernels))), c.name);
+          expect_right(ref, Contract(make_blocked(c.problem, v, kernels)), c.name);
           if (testing::Test::HasFatalFailure()) return;
         }
       }
@@ -194,8 +194,7 @@ TEST(Contract, SlidingTilesEmulated) {
         blocked.sliding = false;
         blocked.mc = 96;
         EXPECT_EQ(run_once(ref, contract, 1, nullptr),
-                  run_once(ref, Contract(make_blocked(Blocking(c.problem, blocked, kernels))), 1,
-                           nullptr))
+                  run_once(ref, Contract(make_blocked(c.problem, blocked, kernels)), 1, nullptr))
             << c.name << ": not the same bits as blocked";
       }
     }
@@ -223,6 +222,47 @@ TEST(Contract, SlidingTilesRefuseTheRest) {
   Problem p = conv({.n = 1, .h = 8, .w = 8, .c = 32, .o = 32});
   p.dtype = DType::bf16;
   EXPECT_FALSE(accepts_sliding(p, v, emulated_avx512bf16_kernels()));
+}
+
+/// One element of each operand that no sum of parts can stand for, by turns.
+void expect_specials_right(DType dtype, const Kernels& kernels) {
+  const double largest = dtype == DType::f16 ? 65504 : 0x1.fffffep127;
+  for (const double special : {double(INFINITY), -double(INFINITY), double(NAN), largest}) {
+    for (const bool in_a : {true, false}) {
+      for (const bool swapped : {true, false}) {
+        Problem p = matmul({.m = 70, .n = 41, .k = 90});
+        p.dtype = dtype;
+        Reference ref(p, 7, true);
+        write(dtype, (in_a ? ref.a : ref.b)->data(), 33, special);
+        ref.compute();
+        const Variant v{Isa::kAmx, 32, 32, 64, 32, 32, swapped};
+        const Contract contract(make_blocked(p, v, kernels));
+        const std::vector<std::byte> c = run_once(ref, contract, 1, nullptr);
+        for (std::size_t i = 0; i < ref.written.size(); ++i) {
+          const double got = read(dtype, c.data(), static_cast<std::int64_t>(i));
+          const double want = ref.want[i];
+          if (std::isfinite(want) && std::abs(want) <= largest) {
+            ASSERT_LE(std::abs(got - want), ref.bound[i]) << special << " at " << i;
+          } else if (std::isnan(want)) {
+            ASSERT_TRUE(std::isnan(got)) << special << " at " << i << ": " << got;
+          } else {
+            ASSERT_EQ(got, std::copysign(INFINITY, want)) << special << " at " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Contract, SplitTilesKeepInfinityAndNan) {
+  expect_specials_right(DType::f16, emulated_amx_kernels());
+  expect_specials_right(DType::f32, emulated_amx_kernels());
+}
+
+TEST(Contract, AmxTilesEmulatedInF32) {
+  for (const auto& cases : {matmul_cases(), conv_cases(false), conv_cases(true)}) {
+    expect_emulated_right(cases, DType::f32, Isa::kAmx, emulated_amx_kernels());
+  }
 }
 
 TEST(Contract, AmxTilesEmulatedInF16) {

@@ -177,7 +177,7 @@ Blocking::Blocking(const Problem& given, const Variant& chosen, const Kernels& t
   cols = c_cols.extent;
   depth = left.k.extent;
   element_bytes = table.pairs ? 2 : 4;
-  parts = table.pairs && dtype == DType::f16 ? 2 : 1;
+  if (table.pairs && dtype != DType::bf16) parts = dtype == DType::f16 ? 2 : 3;
 
   const std::int64_t k_unit = table.pairs ? kPairDepth : 1;
   kc = std::max<std::int64_t>(round_up(std::min(variant.kc, depth), k_unit), 1);
@@ -185,7 +185,7 @@ Blocking::Blocking(const Problem& given, const Variant& chosen, const Kernels& t
   in_place = lies_well(*this);
   row_step = left.index.inner().step;
   k_step = left.k.inner().step;
-  direct = dtype == DType::f32 && depth > 0 && c_rows.single() && c_cols.single() &&
+  direct = dtype == DType::f32 && !table.pairs && depth > 0 && c_rows.single() && c_cols.single() &&
            (c_cols.inner().step == 1 || cols == 1);
   store_turned = c_cols.inner().step != 1 && c_rows.inner().step == 1;
   count_packed(p.batch);

@@ -44,7 +44,7 @@ struct Blocking {
   bool ahead = false;         // the right operand is packed by pack(), once for all tasks
   bool direct = false;        // without a sink, blocks are summed in C itself
   bool store_turned = false;  // C is contiguous along the rows: turn the tile before it is stored
-  int parts = 1;              // operands kept per element: 2 when an f16 is split
+  int parts = 1;              // numbers kept per element: 2 when an f16 is split, 3 for an f32
   std::int64_t element_bytes = 4;  // of a gathered or packed element
 
   std::int64_t kc = 0, mc = 0, nc = 0;
@@ -73,17 +73,20 @@ struct Blocking {
 /// How a gather converts the problem's elements for part 0 or 1.
 Convert convert_of(const Blocking& blocking, int part);
 
-/// The left block [rows, k] in the scratch: row0.. and one block of k.
-void gather_left(const Blocking& blocking, const void* source, std::int64_t batch,
+/// The left block [rows, k] in the scratch: row0.. and one block of k. False: it is split, and has
+/// elements that are not finite, whose parts say nothing.
+bool gather_left(const Blocking& blocking, const void* source, std::int64_t batch,
                  std::int64_t row0, std::int64_t rows, std::int64_t k_block, std::byte* scratch);
 
 /// Columns [col0, col0 + cols) of one block of k, in panels; `origin` is where the matrix begins.
-void pack_right(const Blocking& blocking, int part, const void* source, const Point& origin,
+/// False as above.
+bool pack_right(const Blocking& blocking, int part, const void* source, const Point& origin,
                 std::int64_t col0, std::int64_t cols, std::int64_t k_block, void* dest,
                 std::int64_t panel_step);
 
-/// One task of packing the right operand for all others, and where a block of it lies then.
-void pack_ahead(const Blocking& blocking, std::int64_t task, const void* source, void* packed);
+/// One task of packing the right operand for all others (false as above), and where a block of it
+/// lies then.
+bool pack_ahead(const Blocking& blocking, std::int64_t task, const void* source, void* packed);
 const std::byte* packed_block(const Blocking& blocking, const void* packed, std::int64_t batch,
                               std::int64_t col0, std::int64_t k_block);
 

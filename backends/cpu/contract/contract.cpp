@@ -23,7 +23,8 @@ struct Task {
   const void* context;
   std::byte* scratch;
   bool turned_sink;
-  std::int64_t gathered = -1, packed_inside = -1;  // which block the scratch holds
+  std::int64_t gathered = -1, packed_inside = -1;  // which block the scratch holds,
+  bool left_finite = true, right_finite = true;    // and whether its parts mean what they should
 
   float* tile() const { return reinterpret_cast<float*>(scratch + b.tile_at); }
 };
@@ -41,7 +42,7 @@ void set_left(Task& task, const TilePlace& t, std::int64_t k_block, BlockArgs& a
   }
   const std::int64_t key = (t.batch * b.row_tiles + t.row0 / b.mc) * b.k_blocks + k_block;
   if (task.gathered != key) {
-    gather_left(b, task.left, t.batch, t.row0, t.rows, k_block, task.scratch);
+    task.left_finite = gather_left(b, task.left, t.batch, t.row0, t.rows, k_block, task.scratch);
     task.gathered = key;
   }
   args.a = task.scratch;
@@ -62,27 +63,12 @@ void set_right(Task& task, const TilePlace& t, std::int64_t k_block, BlockArgs& 
   if (task.packed_inside == key) return;
   Point origin;
   points(b.right.batch, t.batch, 1, b.right.origin, &origin);
+  task.right_finite = true;
   for (int i = 0; i < b.parts; ++i) {
-    pack_right(b, i, task.right, origin, t.col0, t.cols, k_block, dest + i * b.right_part_bytes,
-               args.panel_step);
+    task.right_finite &= pack_right(b, i, task.right, origin, t.col0, t.cols, k_block,
+                                    dest + i * b.right_part_bytes, args.panel_step);
   }
   task.packed_inside = key;
-}
-
-/// Every product of the parts: one, or high and low of both operands.
-void multiply(const Task& task, BlockArgs args) {
-  const Blocking& b = task.b;
-  const std::byte* left = static_cast<const std::byte*>(args.a);
-  const std::byte* right = static_cast<const std::byte*>(args.b);
-  const std::int64_t right_part = b.ahead ? b.packed_part_bytes() : b.right_part_bytes;
-  for (int i = 0; i < b.parts; ++i) {
-    for (int j = 0; j < b.parts; ++j) {
-      args.a = left + i * b.left_part_bytes;
-      args.b = right + j * right_part;
-      b.shape->block(args);
-      args.add = true;
-    }
-  }
 }
 
 /// The rows of the left operand that a block reads, where they lie one after the other.
@@ -113,7 +99,8 @@ void ask_for(const Ahead& rows) {
   }
 }
 
-void run_tile(Task& task, const TilePlace& t, const TilePlace& next) {
+/// False: nothing was written, since an operand that is split is not finite.
+bool run_tile(Task& task, const TilePlace& t, const TilePlace& next) {
   const Blocking& b = task.b;
   const bool direct = b.direct && task.sink == nullptr;
   BlockArgs args{};
@@ -122,6 +109,9 @@ void run_tile(Task& task, const TilePlace& t, const TilePlace& next) {
   args.c = task.tile();
   args.ldc = b.tile_ld;
   args.padded = !direct;
+  args.parts = b.parts;
+  args.a_part = b.left_part_bytes / b.element_bytes;
+  args.b_part = (b.ahead ? b.packed_part_bytes() : b.right_part_bytes) / b.element_bytes;
   if (direct) {
     args.c = static_cast<float*>(task.c) + b.c0 + b.c_batch.offset(t.batch) +
              t.row0 * b.c_rows.inner().step + t.col0;
@@ -133,44 +123,70 @@ void run_tile(Task& task, const TilePlace& t, const TilePlace& next) {
     args.next = ahead_of(task, t, block, next);
     set_left(task, t, block, args);
     set_right(task, t, block, args);
-    multiply(task, args);
+    if (!task.left_finite || !task.right_finite) return false;
+    b.shape->block(args);
   }
-  if (direct) return;
+  if (direct) return true;
   if (b.k_blocks == 0) {
     std::memset(args.c, 0, static_cast<std::size_t>(t.rows * b.tile_ld) * sizeof(float));
   }
   finish_tile(b, t, args.c, reinterpret_cast<float*>(task.scratch + b.turned_at), task.c, task.sink,
               task.context, task.turned_sink);
+  return true;
+}
+
+/// The same tiles without splitting: what of infinity and NaN comes out is no sum of products of
+/// parts.
+Variant unsplit(const Blocking& b) {
+  const Isa isa = std::min(detect_isa(), Isa::kAvx512);
+  const TileShape& shape = kernels_of(isa).shapes[0];
+  return {.isa = isa,
+          .mr = shape.mr,
+          .nr = shape.nr,
+          .kc = b.variant.kc,
+          .mc = b.mc,
+          .nc = b.nc,
+          .swapped = b.variant.swapped,
+          .inside = true};
 }
 
 class Blocked : public Work {
  public:
-  explicit Blocked(const Blocking& blocking) : b_(blocking) {
+  Blocked(const Problem& problem, const Blocking& blocking) : b_(blocking) {
     id = b_.id;
     variant = b_.variant;
     scratch_bytes = b_.scratch_bytes;
-    packed_bytes = b_.ahead ? b_.packed_matrices * b_.parts * b_.packed_part_bytes() : 0;
+    packed_bytes = flags_at() + (b_.parts > 1 ? round_up(b_.pack_tasks, 64) : 0);
     pack_tasks = b_.pack_tasks;
     tasks = b_.tasks;
+    if (b_.parts == 1) return;
+    const Variant plain = unsplit(b_);
+    exact_ = std::make_unique<Blocking>(problem, plain, kernels_of(plain.isa));
+    scratch_bytes = std::max(scratch_bytes, exact_->scratch_bytes);
   }
 
   void pack(std::int64_t task, const Operands& o) const override {
-    pack_ahead(b_, task, o.b, o.packed);
+    const bool finite = pack_ahead(b_, task, o.b, o.packed);
+    if (b_.parts > 1) static_cast<char*>(o.packed)[flags_at() + task] = finite ? 1 : 0;
   }
 
   void run(std::int64_t index, const Operands& o) const override {
     check(!o.turned || variant.swapped || b_.store_turned, "a turned sink, and C lies along n");
     const void* left = variant.swapped ? o.b : o.a;
     const void* right = variant.swapped ? o.a : o.b;
-    Task task{b_,
-              static_cast<const std::byte*>(left),
-              static_cast<const std::byte*>(right),
-              static_cast<const std::byte*>(o.packed),
-              o.c,
-              o.sink,
-              o.context,
-              static_cast<std::byte*>(o.scratch),
-              o.turned};
+    const auto task_of = [&](const Blocking& b) {
+      return Task{b,
+                  static_cast<const std::byte*>(left),
+                  static_cast<const std::byte*>(right),
+                  static_cast<const std::byte*>(o.packed),
+                  o.c,
+                  o.sink,
+                  o.context,
+                  static_cast<std::byte*>(o.scratch),
+                  o.turned};
+    };
+    Task task = task_of(b_);
+    task.right_finite = packed_is_finite(o.packed);
     b_.kernels->begin();
     const std::int64_t first = index * b_.tiles_per_task;
     const std::int64_t last = std::min(first + b_.tiles_per_task, b_.tiles);
@@ -178,13 +194,27 @@ class Blocked : public Work {
     ask_for(rows_of(task, place, 0));
     for (std::int64_t i = first; i < last; ++i) {
       const TilePlace next = i + 1 < last ? tile_at(i + 1) : place;
-      run_tile(task, place, next);
+      if (!run_tile(task, place, next)) {
+        Task exact = task_of(*exact_);
+        run_tile(exact, place, place);
+        task.gathered = task.packed_inside = -1;
+      }
       place = next;
     }
     b_.kernels->end();
   }
 
  private:
+  /// Behind what is packed: whether each task found finite numbers only.
+  std::int64_t flags_at() const {
+    return b_.ahead ? b_.packed_matrices * b_.parts * b_.packed_part_bytes() : 0;
+  }
+  bool packed_is_finite(const void* packed) const {
+    if (b_.parts == 1 || !b_.ahead) return true;
+    const char* flags = static_cast<const char*>(packed) + flags_at();
+    return std::find(flags, flags + b_.pack_tasks, 0) == flags + b_.pack_tasks;
+  }
+
   /// What was copied inside a task stays while the other side moves.
   TilePlace tile_at(std::int64_t i) const {
     const std::int64_t inner = b_.ahead ? b_.col_tiles : b_.row_tiles;
@@ -196,12 +226,14 @@ class Blocked : public Work {
   }
 
   Blocking b_;
+  std::unique_ptr<const Blocking> exact_;  // where b_ splits
 };
 
 }  // namespace
 
-std::unique_ptr<const Work> make_blocked(const Blocking& blocking) {
-  return std::make_unique<Blocked>(blocking);
+std::unique_ptr<const Work> make_blocked(const Problem& problem, const Variant& variant,
+                                         const Kernels& kernels) {
+  return std::make_unique<Blocked>(problem, Blocking(problem, variant, kernels));
 }
 
 Contract::Contract(const Problem& problem, const Variant& variant) {
@@ -210,7 +242,7 @@ Contract::Contract(const Problem& problem, const Variant& variant) {
   const Kernels& kernels = kernels_of(variant.isa);
   work_ = variant.winograd  ? make_winograd(problem, variant, kernels)
           : variant.sliding ? make_sliding(problem, variant, kernels)
-                            : make_blocked(Blocking(problem, variant, kernels));
+                            : make_blocked(problem, variant, kernels);
 }
 
 Contract::Contract(std::unique_ptr<const Work> work) : work_(std::move(work)) {}

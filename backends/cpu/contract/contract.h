@@ -24,6 +24,9 @@ std::string_view name_of(Isa isa);
 /// PLAIT_CPU_WINOGRAD=0 turns off convolutions with fewer products than their definition has.
 bool has_winograd();
 
+/// PLAIT_CPU_F32_TILES=1 lets AMX multiply f32, each as three bf16 (tile_kernels.h).
+bool has_f32_tiles();
+
 /// A way to compute a Problem: what can be measured, and stored as text.
 struct Variant {
   Isa isa = Isa::kPortable;

@@ -84,6 +84,34 @@ struct SplitF16 : OneByOne<SplitF16<V, kLow>> {
   }
 };
 
+/// An f32's first eight significant bits as a bf16, those of what is left, and the rest, each
+/// rounded to nearest: what the third misses of a number is below a 2^25th of it. Of infinity, NaN
+/// and what rounds to infinity the first part is that, and the others are anything.
+template <class V, int kPart>
+struct SplitF32 : OneByOne<SplitF32<V, kPart>> {
+  using Source = float;
+  using Dest = std::uint16_t;
+  static constexpr int kStep = V::kLanes;
+  static void many(const Source* s, Dest* d) { V::template split_f32<kPart>(s, d); }
+  static Dest one(Source x) {
+    for (int i = 0; i < kPart; ++i) {
+      x -= __builtin_bit_cast(float, static_cast<std::uint32_t>(rounded(x)) << 16);
+    }
+    return rounded(x);
+  }
+  static Dest rounded(float x) {
+    const auto bits = __builtin_bit_cast(std::uint32_t, x);
+    if (x != x) return static_cast<Dest>(bits >> 16 | 0x40);
+    return static_cast<Dest>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  }
+};
+
+inline bool all_finite(const std::uint16_t* bf16, std::int64_t count) {
+  int special = 0;
+  for (std::int64_t i = 0; i < count; ++i) special |= (bf16[i] & 0x7f80) == 0x7f80;
+  return special == 0;
+}
+
 template <class C>
 [[gnu::always_inline]] inline void copy_run(const typename C::Source* s, typename C::Dest* d,
                                             std::int64_t count) {

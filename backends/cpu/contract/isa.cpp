@@ -46,6 +46,11 @@ Isa detect_isa() {
   fail("PLAIT_CPU_ISA is \"", wanted, "\"; it may be portable, avx2, avx512, avx512bf16 or amx");
 }
 
+bool has_f32_tiles() {
+  const char* wanted = std::getenv("PLAIT_CPU_F32_TILES");
+  return wanted != nullptr && std::string_view(wanted) == "1";
+}
+
 const Kernels& kernels_of(Isa isa) {
   switch (isa) {
 #if defined(__x86_64__)

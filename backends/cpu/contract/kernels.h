@@ -39,9 +39,20 @@ struct GatherArgs {
   std::int64_t ld;
 };
 
-/// What a gather does to an element. The halves of an f16 are two bf16 whose sum it is.
-enum class Convert { kF32, kBf16ToF32, kF16ToF32, kBf16, kF16High, kF16Low };
-inline constexpr int kConverts = 6;
+/// What a gather does to an element. The parts of an f16 are two bf16 whose sum it is, those of an
+/// f32 three.
+enum class Convert {
+  kF32,
+  kBf16ToF32,
+  kF16ToF32,
+  kBf16,
+  kF16High,
+  kF16Low,
+  kF32High,
+  kF32Middle,
+  kF32Low
+};
+inline constexpr int kConverts = 9;
 
 /// Rows of memory that are read next, each of some lines of 64 bytes; no rows: nothing is known.
 struct Ahead {
@@ -62,6 +73,8 @@ struct BlockArgs {
   std::int64_t ldc;
   bool add;
   bool padded;  // c may be written up to the end of the last panel
+  int parts;    // of each operand, whose products are summed; 1 unless its tiles know of more
+  std::int64_t a_part, b_part;  // elements from one part to the next
   Ahead next;
 };
 
@@ -109,6 +122,7 @@ struct Kernels {
   bool slides;  // its blocks know of BlockArgs::k_at
   Gather gather[kConverts];
   StoreRow store_f32, store_bf16, store_f16;
+  bool (*all_finite)(const std::uint16_t* bf16, std::int64_t count);  // null: nothing is split
   /// dest[col * dest_ld + row] = source[row * ld + col] of 32-bit elements, and zeros for the rows
   /// from `rows` to `fill`.
   void (*transpose32)(const void* source, std::int64_t ld, std::int64_t rows, std::int64_t cols,

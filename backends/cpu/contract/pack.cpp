@@ -124,13 +124,16 @@ void turn_rows(const Blocking& b, Convert convert, const Part& part, std::byte* 
 }  // namespace
 
 Convert convert_of(const Blocking& b, int part) {
-  if (b.dtype == DType::f32) return Convert::kF32;
+  if (b.dtype == DType::f32) {
+    constexpr Convert kParts[] = {Convert::kF32High, Convert::kF32Middle, Convert::kF32Low};
+    return b.kernels->pairs ? kParts[part] : Convert::kF32;
+  }
   if (b.dtype == DType::bf16) return b.kernels->pairs ? Convert::kBf16 : Convert::kBf16ToF32;
   if (!b.kernels->pairs) return Convert::kF16ToF32;
   return part == 0 ? Convert::kF16High : Convert::kF16Low;
 }
 
-void gather_left(const Blocking& b, const void* source, std::int64_t batch, std::int64_t row0,
+bool gather_left(const Blocking& b, const void* source, std::int64_t batch, std::int64_t row0,
                  std::int64_t rows, std::int64_t k_block, std::byte* scratch) {
   Point origin;
   points(b.left.batch, batch, 1, b.left.origin, &origin);
@@ -147,12 +150,18 @@ void gather_left(const Blocking& b, const void* source, std::int64_t batch, std:
       std::memset(dest + (r * b.left_ld + part.ks) * 2, 0, static_cast<std::size_t>(beyond) * 2);
     }
   }
+  const auto* first = reinterpret_cast<const std::uint16_t*>(scratch);
+  for (std::int64_t r = 0; b.parts > 1 && r < rows; ++r) {
+    if (!b.kernels->all_finite(first + r * b.left_ld, part.ks)) return false;
+  }
+  return true;
 }
 
-void pack_ahead(const Blocking& b, std::int64_t task, const void* source, void* packed) {
+bool pack_ahead(const Blocking& b, std::int64_t task, const void* source, void* packed) {
   const std::int64_t nr = b.shape->nr, panels = b.packed_cols / nr;
   const std::int64_t first = task * b.panels_per_task;
   const std::int64_t last = std::min(first + b.panels_per_task, panels * b.packed_matrices);
+  bool finite = true;
   for (std::int64_t p = first; p < last;) {
     const std::int64_t matrix = p / panels, panel = p % panels;
     const std::int64_t count = std::min(last - p, panels - panel);
@@ -163,12 +172,14 @@ void pack_ahead(const Blocking& b, std::int64_t task, const void* source, void* 
       for (std::int64_t block = 0; block < b.k_blocks; ++block) {
         const std::int64_t step = b.k_padded(block) * nr;
         const std::int64_t at = block * b.kc * b.packed_cols + panel * step;
-        pack_right(b, i, source, origin, panel * nr, std::min(count * nr, b.cols - panel * nr),
-                   block, dest + at * b.element_bytes, step);
+        finite &=
+            pack_right(b, i, source, origin, panel * nr, std::min(count * nr, b.cols - panel * nr),
+                       block, dest + at * b.element_bytes, step);
       }
     }
     p += count;
   }
+  return finite;
 }
 
 const std::byte* packed_block(const Blocking& b, const void* packed, std::int64_t batch,
@@ -179,7 +190,7 @@ const std::byte* packed_block(const Blocking& b, const void* packed, std::int64_
          before * b.element_bytes;
 }
 
-void pack_right(const Blocking& b, int index, const void* source, const Point& origin,
+bool pack_right(const Blocking& b, int index, const void* source, const Point& origin,
                 std::int64_t col0, std::int64_t cols, std::int64_t k_block, void* dest,
                 std::int64_t panel_step) {
   const Convert convert = convert_of(b, index);
@@ -192,8 +203,9 @@ void pack_right(const Blocking& b, int index, const void* source, const Point& o
     }
     gather_part(b, convert, {b.right, source, origin, col0, cols, k0, ks}, dest, nr, nr,
                 panel_step);
-    return;
+    return true;
   }
+  bool finite = true;
   for (std::int64_t col = 0; col < cols; col += nr, bytes += panel_step * b.element_bytes) {
     const Part part{b.right, source, origin, col0 + col, std::min(nr, cols - col), k0, ks};
     if (b.right.along_k) {
@@ -201,7 +213,12 @@ void pack_right(const Blocking& b, int index, const void* source, const Point& o
     } else {
       weave_panel(b, convert, part, bytes);
     }
+    if (b.parts > 1 && index == 0) {
+      finite &= b.kernels->all_finite(reinterpret_cast<const std::uint16_t*>(bytes),
+                                      b.k_padded(k_block) * nr);
+    }
   }
+  return finite;
 }
 
 }  // namespace plait::cpu

@@ -61,6 +61,9 @@ double left_cycles(const Blocking& b, const Sizes& s) {
          (stream_cycles(elements) * (is_scattered(b) ? 2 : 1) + gathered);
 }
 
+/// Products of bf16 for one of the problem's (kPairs of tile_kernels.h).
+int products_of_parts(int parts) { return parts == 1 ? 1 : parts == 2 ? 4 : 6; }
+
 /// All cycles of one thread that does everything. `waste`: products computed for one that is used.
 double cycles(const Blocking& b, const Sizes& s, bool b_constant, double left, double waste) {
   const Variant& v = b.variant;
@@ -72,7 +75,8 @@ double cycles(const Blocking& b, const Sizes& s, bool b_constant, double left, d
   if (v.isa == Isa::kAvx512Bf16) products /= 2;
   if (v.isa == Isa::kAmx) {
     products = static_cast<double>(round_up(s.rows, 16) * round_up(s.cols, 16)) *
-               static_cast<double>(round_up(s.depth, kPairDepth)) / 400 * b.parts * b.parts;
+               static_cast<double>(round_up(s.depth, kPairDepth)) / 400 *
+               products_of_parts(b.parts);
   }
   // Swapped: tiles are turned, panels packed inside.
   if (is_scattered(b) || v.swapped) products *= 1.15;
@@ -211,8 +215,8 @@ Decision accepts(const Problem& problem, const Variant& variant) {
     return Decision::forbid(
         str("avx512bf16 multiplies bf16 only, the operands are ", problem.dtype));
   }
-  if (variant.isa == Isa::kAmx && problem.dtype == DType::f32) {
-    return Decision::forbid("amx multiplies bf16 and f16 only, the operands are f32");
+  if (variant.isa == Isa::kAmx && problem.dtype == DType::f32 && !has_f32_tiles()) {
+    return Decision::forbid("amx multiplies f32 only where PLAIT_CPU_F32_TILES=1 says so");
   }
   if (variant.isa > detect_isa()) {
     return Decision::forbid(str("this machine offers ", name_of(detect_isa())));

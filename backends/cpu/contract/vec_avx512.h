@@ -60,6 +60,22 @@ struct Vec {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(d),
                         _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
   }
+  /// Part 0, 1 or 2 of three bf16 whose sum it is.
+  template <int kPart>
+  static void split_f32(const float* s, std::uint16_t* d) {
+    Reg x = load(s);
+    for (int i = 0; i < kPart; ++i) x = _mm512_sub_ps(x, _mm512_castsi512_ps(rounded_bf16(x)));
+    if (kPart == 0) return narrow_bf16(d, x);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(d),
+                        _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded_bf16(x), 16)));
+  }
+  /// To nearest, in the upper halves; not of NaN.
+  static __m512i rounded_bf16(Reg r) {
+    const __m512i bits = _mm512_castps_si512(r);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    return _mm512_and_si512(sum, _mm512_set1_epi32(-65536));
+  }
   static float widen_f16_one(std::uint16_t bits) { return _cvtsh_ss(bits); }
 };
 

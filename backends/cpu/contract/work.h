@@ -32,6 +32,7 @@ class Work {
   std::int64_t scratch_bytes = 0, packed_bytes = 0, pack_tasks = 0, tasks = 0;
 };
 
-std::unique_ptr<const Work> make_blocked(const Blocking& blocking);
+std::unique_ptr<const Work> make_blocked(const Problem& problem, const Variant& variant,
+                                         const Kernels& kernels);
 
 }  // namespace plait::cpu
