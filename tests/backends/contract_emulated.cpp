@@ -61,6 +61,9 @@ struct Wide {
   static void split_f32(const float* s, std::uint16_t* d) {
     for (int i = 0; i < kLanes; ++i) d[i] = SplitF32<Wide, kPart>::one(s[i]);
   }
+  static void split_f32_at_once(const float* s, std::uint16_t* d, std::int64_t part_step) {
+    for (int i = 0; i < kLanes; ++i) SplitF32AtOnce<Wide>{part_step}.put(s[i], d + i);
+  }
 };
 
 /// The same with pairs of bf16: the odd ones are added last.

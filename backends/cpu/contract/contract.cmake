@@ -34,5 +34,5 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(contract/kernels_avx512bf16.cpp PROPERTIES
     COMPILE_OPTIONS "${avx512};-mavx512bf16")
   set_source_files_properties(contract/kernels_amx.cpp PROPERTIES
-    COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-bf16")
+    COMPILE_OPTIONS "${avx512};-mavx512bf16;-mamx-tile;-mamx-bf16")
 endif()

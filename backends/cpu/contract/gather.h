@@ -7,18 +7,40 @@
 namespace plait::cpu {
 namespace {
 
-/// One after the other, for runs too short for a vector.
+/// Zeros in steps of 16 bytes, the last ones overlapping.
+template <class D>
+[[gnu::always_inline]] inline void zero_run(D* d, std::int64_t count) {
+  constexpr std::int64_t kStep = 16 / sizeof(D);
+  if (count < kStep) {
+    for (std::int64_t i = 0; i < count; ++i) d[i] = 0;
+    return;
+  }
+  for (std::int64_t i = 0; i + kStep < count; i += kStep) {
+    __builtin_memset(d + i, 0, 16);
+  }
+  __builtin_memset(d + count - kStep, 0, 16);
+}
+
+/// One element to one place, and runs too short for a vector one after the other.
 template <class C>
 struct OneByOne {
   template <class S, class D>
+  static void put(S s, D* d) {
+    *d = C::one(s);
+  }
+  template <class S, class D>
   static void few(const S* s, D* d, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) d[i] = C::one(s[i]);
+    for (std::int64_t i = 0; i < count; ++i) C::put(s[i], d + i);
+  }
+  template <class D>
+  static void zero(D* d, std::int64_t count) {
+    zero_run(d, count);
   }
 };
 
-/// How elements change on the way: `one` of them, kStep at once, or fewer than kStep.
+/// How elements change on the way: `put` one of them, kStep at once, or fewer than kStep.
 template <class V>
-struct CopyF32 {
+struct CopyF32 : OneByOne<CopyF32<V>> {
   using Source = float;
   using Dest = float;
   static constexpr int kStep = V::kLanes;
@@ -47,7 +69,7 @@ struct WidenF16 : OneByOne<WidenF16<V>> {
   static float one(Source s) { return V::widen_f16_one(s); }
 };
 
-struct CopyBf16 {
+struct CopyBf16 : OneByOne<CopyBf16> {
   using Source = std::uint16_t;
   using Dest = std::uint16_t;
   static constexpr int kStep = 32;
@@ -106,6 +128,27 @@ struct SplitF32 : OneByOne<SplitF32<V, kPart>> {
   }
 };
 
+/// All three, from one look at it.
+template <class V>
+struct SplitF32AtOnce {
+  using Source = float;
+  using Dest = std::uint16_t;
+  static constexpr int kStep = V::kLanes;
+  std::int64_t part_step = 0;
+  void many(const Source* s, Dest* d) const { V::split_f32_at_once(s, d, part_step); }
+  void put(Source s, Dest* d) const {
+    d[0] = SplitF32<V, 0>::one(s);
+    d[part_step] = SplitF32<V, 1>::one(s);
+    d[2 * part_step] = SplitF32<V, 2>::one(s);
+  }
+  void few(const Source* s, Dest* d, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i) put(s[i], d + i);
+  }
+  void zero(Dest* d, std::int64_t count) const {
+    for (int i = 0; i < 3; ++i) zero_run(d + i * part_step, count);
+  }
+};
+
 inline bool all_finite(const std::uint16_t* bf16, std::int64_t count) {
   int special = 0;
   for (std::int64_t i = 0; i < count; ++i) special |= (bf16[i] & 0x7f80) == 0x7f80;
@@ -113,30 +156,16 @@ inline bool all_finite(const std::uint16_t* bf16, std::int64_t count) {
 }
 
 template <class C>
-[[gnu::always_inline]] inline void copy_run(const typename C::Source* s, typename C::Dest* d,
-                                            std::int64_t count) {
+[[gnu::always_inline]] inline void copy_run(const C& c, const typename C::Source* s,
+                                            typename C::Dest* d, std::int64_t count) {
   std::int64_t i = 0;
-  for (; i + C::kStep <= count; i += C::kStep) C::many(s + i, d + i);
+  for (; i + C::kStep <= count; i += C::kStep) c.many(s + i, d + i);
   if (i == count) return;
   if (count >= C::kStep) {
-    C::many(s + count - C::kStep, d + count - C::kStep);  // the last ones overlap: the same values
+    c.many(s + count - C::kStep, d + count - C::kStep);  // the last ones overlap: the same values
     return;
   }
-  C::few(s, d, count);
-}
-
-/// Zeros in steps of 16 bytes, the last ones overlapping.
-template <class D>
-[[gnu::always_inline]] inline void zero_run(D* d, std::int64_t count) {
-  constexpr std::int64_t kStep = 16 / sizeof(D);
-  if (count < kStep) {
-    for (std::int64_t i = 0; i < count; ++i) d[i] = 0;
-    return;
-  }
-  for (std::int64_t i = 0; i + kStep < count; i += kStep) {
-    __builtin_memset(d + i, 0, 16);
-  }
-  __builtin_memset(d + count - kStep, 0, 16);
+  c.few(s, d, count);
 }
 
 /// Cuts [lo, hi) of a segment down to where start + ((phase + i) / every) * step is in [0, limit).
@@ -164,18 +193,18 @@ inline void clip(std::int64_t start, std::int64_t step, std::int64_t phase, std:
 
 /// A segment that reaches over the border, in whole or in part.
 template <class C>
-[[gnu::noinline]] void gather_clipped(const GatherArgs& args, const Point& point,
+[[gnu::noinline]] void gather_clipped(const C& c, const GatherArgs& args, const Point& point,
                                       const Segment& segment, const typename C::Source* source,
                                       typename C::Dest* dest) {
   std::int64_t lo = 0, hi = segment.count;
   clip(point.h + segment.h, args.h, segment.phase, args.every, args.height, lo, hi);
   clip(point.w + segment.w, args.w, segment.phase, args.every, args.width, lo, hi);
-  zero_run(dest, lo);
-  zero_run(dest + hi, segment.count - hi);
+  c.zero(dest, lo);
+  c.zero(dest + hi, segment.count - hi);
   if (args.step == 1) {
-    copy_run<C>(source + lo, dest + lo, hi - lo);
+    copy_run(c, source + lo, dest + lo, hi - lo);
   } else {
-    for (std::int64_t i = lo; i < hi; ++i) dest[i] = C::one(source[i * args.step]);
+    for (std::int64_t i = lo; i < hi; ++i) c.put(source[i * args.step], dest + i);
   }
 }
 
@@ -193,6 +222,8 @@ constexpr std::int64_t kAhead = 4;  // points: what is far apart in memory is as
 template <class C, bool kGuarded>
 void gather_as(const GatherArgs& given) {
   const GatherArgs args = given;  // a copy: stores to dest cannot change it
+  C c;
+  if constexpr (requires { c.part_step; }) c.part_step = args.part_step;
   typename C::Dest* dest = static_cast<typename C::Dest*>(args.dest);
   for (std::int64_t p = 0; p < args.point_count; ++p, dest += args.ld) {
     const Point point = args.points[p];
@@ -206,11 +237,11 @@ void gather_as(const GatherArgs& given) {
       typename C::Dest* to = dest + segment.dest;
       __builtin_prefetch(from + ahead);
       if (kGuarded && !is_inside(args, point, segment)) {
-        gather_clipped<C>(args, point, segment, from, to);
+        gather_clipped(c, args, point, segment, from, to);
       } else if (args.step == 1) {
-        copy_run<C>(from, to, segment.count);
+        copy_run(c, from, to, segment.count);
       } else {
-        for (std::int64_t i = 0; i < segment.count; ++i) to[i] = C::one(from[i * args.step]);
+        for (std::int64_t i = 0; i < segment.count; ++i) c.put(from[i * args.step], to + i);
       }
     }
   }

@@ -20,7 +20,7 @@ constexpr Kernels half_kernels(const TileShape* shapes, int count, bool slides =
           .slides = slides,
           .gather = {nullptr, nullptr, nullptr, &gather<CopyBf16>, &gather<SplitF16<V, false>>,
                      &gather<SplitF16<V, true>>, &gather<SplitF32<V, 0>>, &gather<SplitF32<V, 1>>,
-                     &gather<SplitF32<V, 2>>},
+                     &gather<SplitF32<V, 2>>, &gather<SplitF32AtOnce<V>>},
           .store_f32 = &store_row_f32,
           .store_bf16 = &store_row_half<V, &V::narrow_bf16>,
           .store_f16 = &store_row_half<V, &V::narrow_f16>,

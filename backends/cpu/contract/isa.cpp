@@ -25,8 +25,8 @@ Isa machine_isa() {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (!avx512) return Isa::kAvx2;
-  if (may_use_amx()) return Isa::kAmx;
-  return __builtin_cpu_supports("avx512bf16") ? Isa::kAvx512Bf16 : Isa::kAvx512;
+  if (!__builtin_cpu_supports("avx512bf16")) return Isa::kAvx512;
+  return may_use_amx() ? Isa::kAmx : Isa::kAvx512Bf16;
 }
 #else
 Isa machine_isa() { return Isa::kPortable; }

@@ -37,6 +37,7 @@ struct GatherArgs {
   const void* source;
   void* dest;
   std::int64_t ld;
+  std::int64_t part_step;  // elements from one part's dest to the next part's
 };
 
 /// What a gather does to an element. The parts of an f16 are two bf16 whose sum it is, those of an
@@ -50,9 +51,10 @@ enum class Convert {
   kF16Low,
   kF32High,
   kF32Middle,
-  kF32Low
+  kF32Low,
+  kF32Parts  // all three, each to its own dest
 };
-inline constexpr int kConverts = 9;
+inline constexpr int kConverts = 10;
 
 /// Rows of memory that are read next, each of some lines of 64 bytes; no rows: nothing is known.
 struct Ahead {

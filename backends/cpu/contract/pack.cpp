@@ -23,7 +23,7 @@ struct Part {
 /// dest[slow * ld + fast], or panels of the fast side with panel > 0; slow is k unless the operand
 /// is read along k.
 void gather_part(const Blocking& b, Convert convert, const Part& part, void* dest, std::int64_t ld,
-                 std::int64_t panel, std::int64_t panel_step) {
+                 std::int64_t panel, std::int64_t panel_step, std::int64_t part_step = 0) {
   const Side& side = part.side;
   const Walk& slow = side.along_k ? side.index : side.k;
   const Walk& fast = side.along_k ? side.k : side.index;
@@ -47,6 +47,7 @@ void gather_part(const Blocking& b, Convert convert, const Part& part, void* des
   args.width = side.width;
   args.source = part.source;
   args.ld = ld;
+  args.part_step = part_step;
   std::byte* bytes = static_cast<std::byte*>(dest);
   for (std::int64_t f = 0; f < fasts; f += width) {
     args.segment_count =
@@ -138,10 +139,15 @@ bool gather_left(const Blocking& b, const void* source, std::int64_t batch, std:
   Point origin;
   points(b.left.batch, batch, 1, b.left.origin, &origin);
   const Part part{b.left, source, origin, row0, rows, k_block * b.kc, b.k_size(k_block)};
+  const bool at_once = b.parts == 3 && b.left.along_k;
+  if (at_once) {
+    gather_part(b, Convert::kF32Parts, part, scratch, b.left_ld, 0, 0,
+                b.left_part_bytes / b.element_bytes);
+  }
   for (int i = 0; i < b.parts; ++i) {
     std::byte* dest = scratch + i * b.left_part_bytes;
     if (b.left.along_k) {
-      gather_part(b, convert_of(b, i), part, dest, b.left_ld, 0, 0);
+      if (!at_once) gather_part(b, convert_of(b, i), part, dest, b.left_ld, 0, 0);
     } else {
       turn_rows(b, convert_of(b, i), part, dest, scratch + b.spare_at);
     }

@@ -69,6 +69,22 @@ struct Vec {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(d),
                         _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded_bf16(x), 16)));
   }
+  static void split_f32_at_once(const float* s, std::uint16_t* d, std::int64_t part_step) {
+    Reg x = load(s);
+    for (int i = 0; i < 3; ++i, d += part_step) {
+#if defined(__AVX512BF16__)
+      const __m256i part = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x));
+      const __m512i upper = _mm512_slli_epi32(_mm512_cvtepu16_epi32(part), 16);
+#else
+      const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+      const __m512i upper =
+          _mm512_mask_blend_epi32(is_nan, rounded_bf16(x), _mm512_set1_epi32(0x7fc00000));
+      const __m256i part = _mm512_cvtepi32_epi16(_mm512_srli_epi32(upper, 16));
+#endif
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(d), part);
+      x = _mm512_sub_ps(x, _mm512_castsi512_ps(upper));
+    }
+  }
   /// To nearest, in the upper halves; not of NaN.
   static __m512i rounded_bf16(Reg r) {
     const __m512i bits = _mm512_castps_si512(r);
