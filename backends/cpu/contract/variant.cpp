@@ -64,8 +64,14 @@ double left_cycles(const Blocking& b, const Sizes& s) {
 /// Products of bf16 for one of the problem's (kPairs of tile_kernels.h).
 int products_of_parts(int parts) { return parts == 1 ? 1 : parts == 2 ? 4 : 6; }
 
-/// All cycles of one thread that does everything. `waste`: products computed for one that is used.
-double cycles(const Blocking& b, const Sizes& s, bool b_constant, double left, double waste) {
+/// Cycles of one thread that does everything: what all wait for first, and the rest.
+struct Cost {
+  double pack = 0, run = 0;
+  std::int64_t pack_tasks = 0, tasks = 0;
+};
+
+/// `waste`: products computed for one that is used.
+Cost cost_of(const Blocking& b, const Sizes& s, bool b_constant, double left, double waste) {
   const Variant& v = b.variant;
   const int lanes = v.isa == Isa::kPortable ? 4 : v.isa == Isa::kAvx2 ? 8 : 16;
   const double batch = static_cast<double>(s.batch), depth = static_cast<double>(s.depth);
@@ -83,32 +89,41 @@ double cycles(const Blocking& b, const Sizes& s, bool b_constant, double left, d
   const double row_tiles = static_cast<double>(b.row_tiles);
   const double col_tiles = static_cast<double>(b.col_tiles);
   const double right_stream = stream_cycles(cols * depth);
-  double right = cols * depth * gather_cycles(b.right, b.right.along_k, v.nr);
-  if (b.ahead) {
-    right *= b_constant ? 0 : static_cast<double>(b.packed_matrices) / std::max(batch, 1.0);
-  } else {
-    right *= row_tiles;
+  const double packed = cols * depth * gather_cycles(b.right, b.right.along_k, v.nr) * b.parts;
+  Cost cost;
+  cost.tasks = b.tasks;
+  if (b.ahead && !b_constant) {
+    cost.pack = packed * static_cast<double>(b.packed_matrices);
+    cost.pack_tasks = b.pack_tasks;
   }
-  right += cols * depth * row_tiles * right_stream;
+  const double right =
+      (b.ahead ? 0 : packed * row_tiles) + cols * depth * row_tiles * right_stream * b.parts;
   const double store_each = b.direct         ? 0.2 * static_cast<double>(b.k_blocks)
                             : b.store_turned ? 1.5
                                              : 0.6;
   const double tiles = row_tiles * col_tiles * static_cast<double>(b.k_blocks) * 300;
-  return batch * (products * waste + (left + right) * b.parts + rows * cols * store_each + tiles);
+  cost.run = batch * (products * waste + left * b.parts + right + rows * cols * store_each + tiles);
+  return cost;
 }
 
 /// The time of 2 threads (twice) and of 8, each measured by what the work could fill.
-double score(double cycles, std::int64_t tasks, Isa isa, DType dtype, const Sizes& s) {
+double score(const Cost& cost, Isa isa, DType dtype, const Sizes& s) {
+  // Of handing out packing and waiting for it, and of what one packs for the others.
+  constexpr double kStage = 15'000;
   const double work = 2.0 * static_cast<double>(s.batch) * static_cast<double>(s.rows) *
                       static_cast<double>(s.cols) * static_cast<double>(s.depth);
   double sum = 0;
   for (const std::int64_t threads : {2, 2, 8}) {
     const double useful = std::clamp(work / static_cast<double>(least_work(isa, dtype)), 1.0,
                                      static_cast<double>(threads));
-    tasks = std::max<std::int64_t>(tasks, 1);
-    sum += static_cast<double>(ceil_div(tasks, threads)) / static_cast<double>(tasks) * useful;
+    const auto share = [&](std::int64_t tasks) {
+      tasks = std::max<std::int64_t>(tasks, 1);
+      return static_cast<double>(ceil_div(tasks, threads)) / static_cast<double>(tasks);
+    };
+    const double pack = cost.pack_tasks > 0 ? cost.pack * share(cost.pack_tasks) + kStage : 0;
+    sum += (cost.run * share(cost.tasks) + pack) * useful;
   }
-  return cycles * sum;
+  return sum;
 }
 
 struct Ranked {
@@ -150,7 +165,7 @@ Ranked best_sliding(const Problem& p, const SlidingSizes& z, Isa isa, const Tile
       v.mc = rows;
       v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);
       b.cut(rows * z.wide, v.nc);
-      const double found = score(cycles(b, s, b_constant, left, waste), b.tasks, isa, p.dtype, s);
+      const double found = score(cost_of(b, s, b_constant, left, waste), isa, p.dtype, s);
       if (best.variant.mc == 0 || found < best.score) best = {v, found, accepts(p, v).yes};
     }
   }
@@ -170,7 +185,7 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
   v.mc = v.nc = 1;
   Blocking b(p, v, kernels_of(isa));
   Ranked best;
-  for (const std::int64_t row_most : {12, 24, 36, 48, 72, 96, 144, 240}) {
+  for (const std::int64_t row_most : {12, 24, 36, 48, 72, 96, 144, 240, 512}) {
     v.mc = even_part(s.rows, std::max<std::int64_t>(row_most, shape.mr), shape.mr);
     for (const std::int64_t col_most : {16, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048}) {
       v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);
@@ -178,9 +193,8 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
       b.cut(v.mc, v.nc);
       const bool smallest = best.variant.mc == 0;
       if (!smallest && b.scratch_bytes > cache_bytes(isa)) continue;
-      const double found =
-          score(cycles(b, s, b_constant, left_cycles(b, s), 1), b.tasks, isa, p.dtype, s) *
-          (first_shape ? 1 : 1.03);
+      const double found = score(cost_of(b, s, b_constant, left_cycles(b, s), 1), isa, p.dtype, s) *
+                           (first_shape ? 1 : 1.03);
       if (smallest || found < best.score) best = {v, found, accepts(p, v).yes};
     }
   }
@@ -254,8 +268,8 @@ std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant)
         }
         WinogradGuess guess;
         if (guess_winograd(problem, isa, kernels, i, swapped, b_constant, guess)) {
-          const double found =
-              score(guess.cycles, guess.tasks, isa, problem.dtype, sizes_of(problem, swapped));
+          const double found = score({.run = guess.cycles, .tasks = guess.tasks}, isa,
+                                     problem.dtype, sizes_of(problem, swapped));
           all.push_back({guess.variant, found, accepts(problem, guess.variant).yes});
         }
       }
