@@ -186,6 +186,7 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
   Blocking b(p, v, kernels_of(isa));
   Ranked best;
   for (const std::int64_t row_most : {12, 24, 36, 48, 72, 96, 144, 240, 512}) {
+    if (row_most == 512 && s.rows > row_most) continue;  // in one tile: then its task packs b
     v.mc = even_part(s.rows, std::max<std::int64_t>(row_most, shape.mr), shape.mr);
     for (const std::int64_t col_most : {16, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048}) {
       v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);
