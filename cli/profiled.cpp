@@ -218,21 +218,28 @@ void choose_peak(profile::Profile& out) {
   }
 }
 
-/// The processor's: of f32, and of halves where a step's kernel has a unit for their products.
+/// How many products of bf16 a unit for those takes for one of the dtype; 0: it is no such unit's.
+int products_of(const UnitOf& kernel) {
+  if (kernel.dtype == "bf16") return 1;
+  if (kernel.dtype == "f16") return 4;
+  return kernel.dtype == "f32" && kernel.unit == "amx" ? 6 : 0;
+}
+
+/// The processor's: of f32, and of what a step's kernel multiplies on a unit for halves.
 void add_processor_peaks(const Target& target, profile::Profile& out) {
-  constexpr double kProductsOfF16 = 4;  // of its two parts with those of the other
   const profile::Peaks peaks = machine_peaks(target);
   out.peak_gflops = peaks.gflops;
   out.peak_gbs = peaks.gbs;
   std::map<std::string, double> units;
   for (profile::StepInfo& step : out.steps) {
-    const auto [unit, dtype] = unit_of(step.kernel);
-    if (dtype != "bf16" && dtype != "f16") continue;
-    const auto [gflops, is_new] = units.try_emplace(unit, 0);
-    if (is_new) gflops->second = unit_gflops(target, unit);
+    const UnitOf kernel = unit_of(step.kernel);
+    const int products = products_of(kernel);
+    if (products == 0) continue;
+    const auto [gflops, is_new] = units.try_emplace(kernel.unit, 0);
+    if (is_new) gflops->second = unit_gflops(target, kernel.unit);
     if (gflops->second <= 0) continue;
-    step.precision = dtype;
-    out.rates[dtype] = dtype == "f16" ? gflops->second / kProductsOfF16 : gflops->second;
+    step.precision = kernel.dtype == "f32" ? "f32 on amx" : kernel.dtype;
+    out.rates[step.precision] = gflops->second / products;
   }
   if (out.rates.empty()) return;
   out.rates["f32"] = peaks.gflops;

@@ -154,8 +154,8 @@ static inline float pl_log1p_f(float x) {
   const float lost = (x - part) + (1.0f - (u - part));
   float y = pl_log_normal_f(u, 0.0f, lost / u);
   y = __builtin_fabsf(x) < 0x1p-25f ? x : y;
-  y = x == -1.0f ? -infinity : y;
-  y = x < -1.0f ? __builtin_nanf("") : y;
+  const float edge = x == -1.0f ? -infinity : __builtin_nanf("");
+  y = x > -1.0f ? y : edge;
   return x < infinity ? y : x;
 }
 

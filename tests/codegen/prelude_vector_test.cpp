@@ -89,6 +89,14 @@ const Loop kLoops[] = {
 };
 const char* const kPairs[] = {"pl_pow_f", "pl_atan2_f", "pl_max_f", "pl_min_f"};
 
+/// A pooling window as kernels have it: values that a mask may replace, and a chain of maxima.
+const char kChain[] =
+    "void v_chain(float* restrict o, const float* restrict a, const float* restrict b, long n, "
+    "uint32_t m) { for (long i = 0; i < n; ++i) { "
+    "const float x = pl_from_bits_f((pl_bits_f(a[i]) & m) | (~m & 0xff800000u)); "
+    "const float y = pl_max_f(x, b[i]); const float z = pl_max_f(y, a[i + 1]); "
+    "o[i] = pl_max_f(pl_max_f(pl_min_f(z, b[i + 1]), b[i + 2]), 0.0f); } }\n";
+
 std::string line(const std::string& function, const std::string& to, const std::string& from,
                  bool pair) {
   const std::string pointer = " const " + from + "* restrict ";
@@ -109,6 +117,7 @@ Outcome compile_loops(const fs::path& folder) {
   source << "#include \"prelude.h\"\n";
   for (const Loop& loop : kLoops) source << line(loop.function, loop.to, loop.from, false);
   for (const char* function : kPairs) source << line(function, "float", "float", true);
+  source << kChain;
   source.close();
   return shell(str("cd ", folder.string(), " && gcc", kFlags,
                    "-fopt-info-vec-optimized loops.c -o prelude.so"));
@@ -131,6 +140,7 @@ TEST(PreludeVector, GccVectorisesEveryLoop) {
   int number = 2;
   for (const Loop& loop : kLoops) EXPECT_TRUE(vectorised.contains(number++)) << loop.function;
   for (const char* function : kPairs) EXPECT_TRUE(vectorised.contains(number++)) << function;
+  EXPECT_TRUE(vectorised.contains(number)) << "a chain of maxima";
 }
 
 TEST(PreludeVector, VectorsHaveTheBitsOfScalars) {
