@@ -2,6 +2,8 @@
 // split into two bf16 whose sum it is and an f32 into three; then products of parts are summed.
 #pragma once
 
+#include <iterator>
+
 #include "backends/cpu/contract/ahead.h"
 #include "backends/cpu/contract/half_kernels.h"
 #include "backends/cpu/contract/micro.h"
@@ -34,8 +36,8 @@ template <class Tiles, int kParts, bool kRight, bool kLower>
 void tile_product(const BlockArgs& args, const std::uint16_t* a, const std::uint16_t* b, float* c) {
   constexpr std::int64_t kHalf = 16, kFull = 32;
   constexpr std::int64_t b_row = kFull * 2 * 2;  // bytes of 32 columns in pairs
-  constexpr const auto& pairs = kPairs<kParts>;
-  constexpr int kCount = static_cast<int>(sizeof pairs / sizeof pairs[0]);
+  constexpr int kCount = static_cast<int>(std::size(kPairs<kParts>));
+  constexpr PartPair kFirst = kPairs<kParts>[0];
   const std::int64_t a_row = args.row_step * 2, c_row = args.ldc * 4;
   float* lower = c + kHalf * args.ldc;
   if (args.add) {
@@ -54,17 +56,17 @@ void tile_product(const BlockArgs& args, const std::uint16_t* a, const std::uint
   };
   const auto b_at = [&](int part, std::int64_t k) { return b + part * args.b_part + k * kFull; };
   if (args.k > 0) {
-    Tiles::template load<4>(a_at(pairs[0].a, 0), a_row);
-    Tiles::template load<6>(b_at(pairs[0].b, 0), b_row);
+    Tiles::template load<4>(a_at(kFirst.a, 0), a_row);
+    Tiles::template load<6>(b_at(kFirst.b, 0), b_row);
     if constexpr (kLower) {
-      Tiles::template load<5>(a_at(pairs[0].a, 0) + kHalf * args.row_step, a_row);
+      Tiles::template load<5>(a_at(kFirst.a, 0) + kHalf * args.row_step, a_row);
     }
-    if constexpr (kRight) Tiles::template load<7>(b_at(pairs[0].b, 0) + kFull, b_row);
+    if constexpr (kRight) Tiles::template load<7>(b_at(kFirst.b, 0) + kFull, b_row);
   }
   for (std::int64_t k = 0; k < args.k; k += kPairDepth) {
     each<kCount>([&](auto i) __attribute__((always_inline)) {
       constexpr bool kLast = i + 1 == kCount;
-      constexpr PartPair now = pairs[i], next = pairs[kLast ? 0 : i + 1];
+      constexpr PartPair now = kPairs<kParts>[i], next = kPairs<kParts>[kLast ? 0 : i + 1];
       constexpr bool kNewA = kLast || next.a != now.a, kNewB = kLast || next.b != now.b;
       const std::int64_t then = kLast ? k + kPairDepth : k;
       const bool more = !kLast || then < args.k;
