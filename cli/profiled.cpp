@@ -5,8 +5,11 @@
 #include <array>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
 
+#include "backends/cpu/contract/contract.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -220,9 +223,9 @@ void choose_peak(profile::Profile& out) {
 
 /// How many products of bf16 a unit for those takes for one of the dtype; 0: it is no such unit's.
 int products_of(const UnitOf& kernel) {
-  if (kernel.dtype == "bf16") return 1;
-  if (kernel.dtype == "f16") return 4;
-  return kernel.dtype == "f32" && kernel.unit == "amx" ? 6 : 0;
+  const std::optional<DType> dtype = dtype_named(kernel.dtype);
+  if (kernel.unit == "amx" && dtype) return cpu::tile_products(*dtype);
+  return dtype == DType::bf16 ? 1 : 0;
 }
 
 /// The processor's: of f32, and of what a step's kernel multiplies on a unit for halves.

@@ -53,16 +53,15 @@ struct Wide {
     for (int i = 0; i < kLanes; ++i) p[i] = f16_bits(r.lane[i]);
   }
   static float widen_f16_one(std::uint16_t bits) { return static_cast<float>(f16_value(bits)); }
-  template <bool kLow>
-  static void split_f16(const std::uint16_t* s, std::uint16_t* d) {
-    for (int i = 0; i < kLanes; ++i) d[i] = SplitF16<Wide, kLow>::one(s[i]);
+  static void split_f16(const std::uint16_t* s, std::uint16_t* d, std::int64_t part_step) {
+    split(SplitF16<Wide>{{{}, part_step}}, s, d);
   }
-  template <int kPart>
-  static void split_f32(const float* s, std::uint16_t* d) {
-    for (int i = 0; i < kLanes; ++i) d[i] = SplitF32<Wide, kPart>::one(s[i]);
+  static void split_f32(const float* s, std::uint16_t* d, std::int64_t part_step) {
+    split(SplitF32<Wide>{{{}, part_step}}, s, d);
   }
-  static void split_f32_at_once(const float* s, std::uint16_t* d, std::int64_t part_step) {
-    for (int i = 0; i < kLanes; ++i) SplitF32AtOnce<Wide>{part_step}.put(s[i], d + i);
+  template <class C, class S>
+  static void split(const C& c, const S* s, std::uint16_t* d) {
+    for (int i = 0; i < kLanes; ++i) c.put(s[i], d + i);
   }
 };
 

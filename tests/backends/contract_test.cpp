@@ -259,6 +259,54 @@ TEST(Contract, SplitTilesKeepInfinityAndNan) {
   expect_specials_right(DType::f32, emulated_amx_kernels());
 }
 
+#if defined(__x86_64__)
+/// 100 elements in parts, by the machine's own vectors where it has them, and one at a time.
+std::vector<std::uint16_t> split_by(const Kernels& kernels, Convert convert, const void* source) {
+  std::vector<std::uint16_t> out(kMostParts * 128, 0);
+  const Point point{0, 0, 0};
+  Segment segment{};
+  segment.count = 100;
+  GatherArgs args{};
+  args.points = &point;
+  args.segments = &segment;
+  args.point_count = args.segment_count = args.step = args.every = 1;
+  args.source = source;
+  args.dest = out.data();
+  args.part_step = 128;
+  kernels.gather[static_cast<int>(convert)](args);
+  return out;
+}
+
+TEST(Contract, VectorsSplitAsSingleNumbersDo) {
+  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vl")) {
+    GTEST_SKIP() << "no AVX512-BF16 here";
+  }
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> mantissa(1, 2);
+  std::vector<float> numbers(100);
+  std::vector<std::uint16_t> halves(100);
+  for (int round = 0; round < 100; ++round) {
+    for (float& x : numbers) {
+      x = std::ldexp(mantissa(random), static_cast<int>(random() % 200) - 100);
+      if (random() % 2 != 0) x = -x;
+    }
+    numbers[7] = 0;
+    for (std::uint16_t& x : halves) x = f16_bits(std::ldexp(mantissa(random), random() % 15));
+    EXPECT_EQ(split_by(amx_kernels(), Convert::kF32Parts, numbers.data()),
+              split_by(emulated_amx_kernels(), Convert::kF32Parts, numbers.data()));
+    EXPECT_EQ(split_by(amx_kernels(), Convert::kF16Parts, halves.data()),
+              split_by(emulated_amx_kernels(), Convert::kF16Parts, halves.data()));
+  }
+  for (const float special : {INFINITY, -INFINITY, NAN, -NAN, 0x1.fffffep127f}) {
+    numbers[42] = special;
+    const auto found = split_by(amx_kernels(), Convert::kF32Parts, numbers.data());
+    EXPECT_FALSE(amx_kernels().all_finite(found.data(), 100)) << special;
+    EXPECT_TRUE(amx_kernels().all_finite(found.data(), 42)) << special;
+    EXPECT_TRUE(amx_kernels().all_finite(found.data() + 43, 57)) << special;
+  }
+}
+#endif
+
 TEST(Contract, AmxTilesEmulatedInF32) {
   for (const auto& cases : {matmul_cases(), conv_cases(false), conv_cases(true)}) {
     expect_emulated_right(cases, DType::f32, Isa::kAmx, emulated_amx_kernels());

@@ -93,6 +93,12 @@ Problem with_k_ordered(Problem p) {
   return p;
 }
 
+int parts_of(DType dtype) {
+  return dtype == DType::bf16 ? 1 : dtype == DType::f16 ? 2 : kMostParts;
+}
+
+int tile_products(DType dtype) { return products_of_parts(parts_of(dtype)); }
+
 std::int64_t Blocking::k_size(std::int64_t block) const { return std::min(kc, depth - block * kc); }
 
 std::int64_t Blocking::k_padded(std::int64_t block) const {
@@ -101,6 +107,12 @@ std::int64_t Blocking::k_padded(std::int64_t block) const {
 
 std::int64_t Blocking::packed_part_bytes() const {
   return round_up(packed_cols * packed_depth * element_bytes, kLine);
+}
+
+std::int64_t Blocking::left_part_step() const { return left_part_bytes / element_bytes; }
+
+std::int64_t Blocking::right_part_step() const {
+  return (ahead ? packed_part_bytes() : right_part_bytes) / element_bytes;
 }
 
 /// One packed matrix per place of B, however many batch indices share it.
@@ -159,7 +171,7 @@ void Blocking::lay_out_scratch() {
   tile_at = right_at + round_up(right_part_bytes * parts, kLine);
   turned_at = tile_at + mc * tile_ld * 4;
   spare_at = turned_at + (turns ? nc * turned_ld * 4 : 0);
-  scratch_bytes = spare_at + (needs_spare ? spare_depth * spare_ld * element_bytes : 0);
+  scratch_bytes = spare_at + (needs_spare ? spare_depth * spare_ld * element_bytes * parts : 0);
 }
 
 Blocking::Blocking(const Problem& given, const Variant& chosen, const Kernels& table)
@@ -177,7 +189,7 @@ Blocking::Blocking(const Problem& given, const Variant& chosen, const Kernels& t
   cols = c_cols.extent;
   depth = left.k.extent;
   element_bytes = table.pairs ? 2 : 4;
-  if (table.pairs && dtype != DType::bf16) parts = dtype == DType::f16 ? 2 : 3;
+  if (table.pairs) parts = parts_of(dtype);
 
   const std::int64_t k_unit = table.pairs ? kPairDepth : 1;
   kc = std::max<std::int64_t>(round_up(std::min(variant.kc, depth), k_unit), 1);

@@ -64,14 +64,13 @@ struct Blocking {
   std::int64_t k_size(std::int64_t block) const;    // of one block of k, elements
   std::int64_t k_padded(std::int64_t block) const;  // as the kernel sums it
   std::int64_t packed_part_bytes() const;           // one packed matrix, one part
+  std::int64_t left_part_step() const;              // elements from one part to the next
+  std::int64_t right_part_step() const;
 
  private:
   void count_packed(const std::vector<Axis>& batch_axes);
   void lay_out_scratch();
 };
-
-/// How a gather converts the problem's elements for part 0 or 1.
-Convert convert_of(const Blocking& blocking, int part);
 
 /// The left block [rows, k] in the scratch: row0.. and one block of k. False: it is split, and has
 /// elements that are not finite, whose parts say nothing.
@@ -80,8 +79,8 @@ bool gather_left(const Blocking& blocking, const void* source, std::int64_t batc
 
 /// Columns [col0, col0 + cols) of one block of k, in panels; `origin` is where the matrix begins.
 /// False as above.
-bool pack_right(const Blocking& blocking, int part, const void* source, const Point& origin,
-                std::int64_t col0, std::int64_t cols, std::int64_t k_block, void* dest,
+bool pack_right(const Blocking& blocking, const void* source, const Point& origin,
+                std::int64_t col0, std::int64_t cols, std::int64_t k_block, std::byte* dest,
                 std::int64_t panel_step);
 
 /// One task of packing the right operand for all others (false as above), and where a block of it
@@ -108,6 +107,9 @@ std::int64_t least_work(Isa isa, DType dtype);
 Problem with_k_ordered(Problem problem);
 
 const Kernels& kernels_of(Isa isa);
+
+/// Into so many bf16 an element is split where products take nothing else.
+int parts_of(DType dtype);
 
 /// The kernels' tile of a Variant; null when there is none.
 const TileShape* find_shape(const Kernels& kernels, const Variant& variant);

@@ -63,11 +63,8 @@ void set_right(Task& task, const TilePlace& t, std::int64_t k_block, BlockArgs& 
   if (task.packed_inside == key) return;
   Point origin;
   points(b.right.batch, t.batch, 1, b.right.origin, &origin);
-  task.right_finite = true;
-  for (int i = 0; i < b.parts; ++i) {
-    task.right_finite &= pack_right(b, i, task.right, origin, t.col0, t.cols, k_block,
-                                    dest + i * b.right_part_bytes, args.panel_step);
-  }
+  task.right_finite =
+      pack_right(b, task.right, origin, t.col0, t.cols, k_block, dest, args.panel_step);
   task.packed_inside = key;
 }
 
@@ -110,8 +107,8 @@ bool run_tile(Task& task, const TilePlace& t, const TilePlace& next) {
   args.ldc = b.tile_ld;
   args.padded = !direct;
   args.parts = b.parts;
-  args.a_part = b.left_part_bytes / b.element_bytes;
-  args.b_part = (b.ahead ? b.packed_part_bytes() : b.right_part_bytes) / b.element_bytes;
+  args.a_part = b.left_part_step();
+  args.b_part = b.right_part_step();
   if (direct) {
     args.c = static_cast<float*>(task.c) + b.c0 + b.c_batch.offset(t.batch) +
              t.row0 * b.c_rows.inner().step + t.col0;

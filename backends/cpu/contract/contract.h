@@ -27,6 +27,9 @@ bool has_winograd();
 /// PLAIT_CPU_F32_TILES=1 lets AMX multiply f32, each as three bf16 (tile_kernels.h).
 bool has_f32_tiles();
 
+/// Products of bf16 that AMX takes for one of the dtype (f32, bf16 or f16).
+int tile_products(DType dtype);
+
 /// A way to compute a Problem: what can be measured, and stored as text.
 struct Variant {
   Isa isa = Isa::kPortable;

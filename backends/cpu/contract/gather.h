@@ -25,16 +25,25 @@ template <class D>
 template <class C>
 struct OneByOne {
   template <class S, class D>
-  static void put(S s, D* d) {
+  void put(S s, D* d) const {
     *d = C::one(s);
   }
   template <class S, class D>
-  static void few(const S* s, D* d, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) C::put(s[i], d + i);
+  void few(const S* s, D* d, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i) static_cast<const C*>(this)->put(s[i], d + i);
   }
   template <class D>
-  static void zero(D* d, std::int64_t count) {
+  void zero(D* d, std::int64_t count) const {
     zero_run(d, count);
+  }
+};
+
+/// Several numbers for one, each to a dest of its own.
+template <class C, int kParts>
+struct InParts : OneByOne<C> {
+  std::int64_t part_step = 0;
+  void zero(std::uint16_t* d, std::int64_t count) const {
+    for (int i = 0; i < kParts; ++i) zero_run(d + i * part_step, count);
   }
 };
 
@@ -89,63 +98,42 @@ struct CopyBf16 : OneByOne<CopyBf16> {
   }
 };
 
-/// An f16's first eight significant bits as a bf16, or the rest, which a bf16 holds exactly.
-template <class V, bool kLow>
-struct SplitF16 : OneByOne<SplitF16<V, kLow>> {
+/// An f16's first eight significant bits as a bf16, and the rest, which a bf16 holds exactly. Of
+/// infinity and NaN the first part is that, and the other is anything.
+template <class V>
+struct SplitF16 : InParts<SplitF16<V>, 2> {
   using Source = std::uint16_t;
   using Dest = std::uint16_t;
   static constexpr int kStep = V::kLanes;
-  static void many(const Source* s, Dest* d) { V::template split_f16<kLow>(s, d); }
-  static Dest one(Source s) {
+  void many(const Source* s, Dest* d) const { V::split_f16(s, d, this->part_step); }
+  void put(Source s, Dest* d) const {
     const float x = V::widen_f16_one(s);
     const std::uint32_t high = __builtin_bit_cast(std::uint32_t, x) & 0xffff0000u;
-    if (!kLow) return static_cast<Dest>(high >> 16);
-    if ((high & 0x7f800000u) == 0x7f800000u) return 0;  // infinity and NaN have no rest
     const float low = x - __builtin_bit_cast(float, high);
-    return static_cast<Dest>(__builtin_bit_cast(std::uint32_t, low) >> 16);
+    d[0] = static_cast<Dest>(high >> 16);
+    d[this->part_step] = static_cast<Dest>(__builtin_bit_cast(std::uint32_t, low) >> 16);
   }
 };
 
 /// An f32's first eight significant bits as a bf16, those of what is left, and the rest, each
 /// rounded to nearest: what the third misses of a number is below a 2^25th of it. Of infinity, NaN
 /// and what rounds to infinity the first part is that, and the others are anything.
-template <class V, int kPart>
-struct SplitF32 : OneByOne<SplitF32<V, kPart>> {
+template <class V>
+struct SplitF32 : InParts<SplitF32<V>, 3> {
   using Source = float;
   using Dest = std::uint16_t;
   static constexpr int kStep = V::kLanes;
-  static void many(const Source* s, Dest* d) { V::template split_f32<kPart>(s, d); }
-  static Dest one(Source x) {
-    for (int i = 0; i < kPart; ++i) {
-      x -= __builtin_bit_cast(float, static_cast<std::uint32_t>(rounded(x)) << 16);
+  void many(const Source* s, Dest* d) const { V::split_f32(s, d, this->part_step); }
+  void put(Source x, Dest* d) const {
+    for (int i = 0; i < 3; ++i, d += this->part_step) {
+      *d = rounded(x);
+      x -= __builtin_bit_cast(float, static_cast<std::uint32_t>(*d) << 16);
     }
-    return rounded(x);
   }
   static Dest rounded(float x) {
     const auto bits = __builtin_bit_cast(std::uint32_t, x);
     if (x != x) return static_cast<Dest>(bits >> 16 | 0x40);
     return static_cast<Dest>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-  }
-};
-
-/// All three, from one look at it.
-template <class V>
-struct SplitF32AtOnce {
-  using Source = float;
-  using Dest = std::uint16_t;
-  static constexpr int kStep = V::kLanes;
-  std::int64_t part_step = 0;
-  void many(const Source* s, Dest* d) const { V::split_f32_at_once(s, d, part_step); }
-  void put(Source s, Dest* d) const {
-    d[0] = SplitF32<V, 0>::one(s);
-    d[part_step] = SplitF32<V, 1>::one(s);
-    d[2 * part_step] = SplitF32<V, 2>::one(s);
-  }
-  void few(const Source* s, Dest* d, std::int64_t count) const {
-    for (std::int64_t i = 0; i < count; ++i) put(s[i], d + i);
-  }
-  void zero(Dest* d, std::int64_t count) const {
-    for (int i = 0; i < 3; ++i) zero_run(d + i * part_step, count);
   }
 };
 

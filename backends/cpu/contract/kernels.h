@@ -41,20 +41,13 @@ struct GatherArgs {
 };
 
 /// What a gather does to an element. The parts of an f16 are two bf16 whose sum it is, those of an
-/// f32 three.
-enum class Convert {
-  kF32,
-  kBf16ToF32,
-  kF16ToF32,
-  kBf16,
-  kF16High,
-  kF16Low,
-  kF32High,
-  kF32Middle,
-  kF32Low,
-  kF32Parts  // all three, each to its own dest
-};
-inline constexpr int kConverts = 10;
+/// f32 three; each part goes to a dest of its own.
+enum class Convert { kF32, kBf16ToF32, kF16ToF32, kBf16, kF16Parts, kF32Parts };
+inline constexpr int kConverts = 6;
+inline constexpr int kMostParts = 3;
+
+/// Products of parts that make one product: of two parts all, of three those that count.
+constexpr int products_of_parts(int parts) { return parts == 1 ? 1 : parts == 2 ? 4 : 6; }
 
 /// Rows of memory that are read next, each of some lines of 64 bytes; no rows: nothing is known.
 struct Ahead {

@@ -3,22 +3,12 @@
 // step of k.
 #pragma once
 
-#include <utility>
-
 #include "backends/cpu/contract/ahead.h"
 #include "backends/cpu/contract/kernels.h"
+#include "backends/cpu/contract/unrolled.h"
 
 namespace plait::cpu {
 namespace {
-
-/// f(0), f(1), .. f(N - 1), written out: only then do the accumulators stay in registers.
-template <int N, class F>
-[[gnu::always_inline]] inline void each(F&& f) {
-  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
-    (f(std::integral_constant<int, I>{}), ...);
-  }
-  (std::make_integer_sequence<int, N>{});
-}
 
 /// Vectors V of f32, one step of k at a time.
 template <class V>

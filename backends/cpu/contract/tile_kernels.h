@@ -6,8 +6,8 @@
 
 #include "backends/cpu/contract/ahead.h"
 #include "backends/cpu/contract/half_kernels.h"
-#include "backends/cpu/contract/micro.h"
 #include "backends/cpu/contract/tiles.h"
+#include "backends/cpu/contract/unrolled.h"
 
 namespace plait::cpu {
 namespace {
@@ -37,6 +37,7 @@ void tile_product(const BlockArgs& args, const std::uint16_t* a, const std::uint
   constexpr std::int64_t kHalf = 16, kFull = 32;
   constexpr std::int64_t b_row = kFull * 2 * 2;  // bytes of 32 columns in pairs
   constexpr int kCount = static_cast<int>(std::size(kPairs<kParts>));
+  static_assert(kCount == products_of_parts(kParts));
   constexpr PartPair kFirst = kPairs<kParts>[0];
   const std::int64_t a_row = args.row_step * 2, c_row = args.ldc * 4;
   float* lower = c + kHalf * args.ldc;

@@ -61,9 +61,6 @@ double left_cycles(const Blocking& b, const Sizes& s) {
          (stream_cycles(elements) * (is_scattered(b) ? 2 : 1) + gathered);
 }
 
-/// Products of bf16 for one of the problem's (kPairs of tile_kernels.h).
-int products_of_parts(int parts) { return parts == 1 ? 1 : parts == 2 ? 4 : 6; }
-
 /// Cycles of one thread that does everything: what all wait for first, and the rest.
 struct Cost {
   double pack = 0, run = 0;

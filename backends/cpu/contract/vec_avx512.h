@@ -46,51 +46,28 @@ struct Vec {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                         _mm512_cvtps_ph(r, _MM_FROUND_TO_NEAREST_INT));
   }
-  /// The first eight significant bits as a bf16, or the rest of finite numbers.
-  template <bool kLow>
-  static void split_f16(const std::uint16_t* s, std::uint16_t* d) {
+  /// The first eight significant bits as a bf16, and the rest.
+  static void split_f16(const std::uint16_t* s, std::uint16_t* d, std::int64_t part_step) {
     const Reg x = widen_f16(s);
     const __m512i high = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(-65536));
-    __m512i bits = high;
-    if (kLow) {
-      const Reg low = _mm512_sub_ps(x, _mm512_castsi512_ps(high));
-      const __mmask16 finite = _mm512_cmp_ps_mask(low, low, _CMP_ORD_Q);
-      bits = _mm512_maskz_mov_epi32(finite, _mm512_castps_si512(low));
-    }
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(d),
-                        _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
+    store_upper(d, high);
+    store_upper(d + part_step, _mm512_castps_si512(_mm512_sub_ps(x, _mm512_castsi512_ps(high))));
   }
-  /// Part 0, 1 or 2 of three bf16 whose sum it is.
-  template <int kPart>
-  static void split_f32(const float* s, std::uint16_t* d) {
-    Reg x = load(s);
-    for (int i = 0; i < kPart; ++i) x = _mm512_sub_ps(x, _mm512_castsi512_ps(rounded_bf16(x)));
-    if (kPart == 0) return narrow_bf16(d, x);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(d),
-                        _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded_bf16(x), 16)));
-  }
-  static void split_f32_at_once(const float* s, std::uint16_t* d, std::int64_t part_step) {
+#if defined(__AVX512BF16__)
+  /// Three bf16 whose sum it is, each rounded to nearest.
+  static void split_f32(const float* s, std::uint16_t* d, std::int64_t part_step) {
     Reg x = load(s);
     for (int i = 0; i < 3; ++i, d += part_step) {
-#if defined(__AVX512BF16__)
       const __m256i part = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x));
-      const __m512i upper = _mm512_slli_epi32(_mm512_cvtepu16_epi32(part), 16);
-#else
-      const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-      const __m512i upper =
-          _mm512_mask_blend_epi32(is_nan, rounded_bf16(x), _mm512_set1_epi32(0x7fc00000));
-      const __m256i part = _mm512_cvtepi32_epi16(_mm512_srli_epi32(upper, 16));
-#endif
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(d), part);
+      const __m512i upper = _mm512_slli_epi32(_mm512_cvtepu16_epi32(part), 16);
       x = _mm512_sub_ps(x, _mm512_castsi512_ps(upper));
     }
   }
-  /// To nearest, in the upper halves; not of NaN.
-  static __m512i rounded_bf16(Reg r) {
-    const __m512i bits = _mm512_castps_si512(r);
-    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
-    return _mm512_and_si512(sum, _mm512_set1_epi32(-65536));
+#endif
+  static void store_upper(std::uint16_t* d, __m512i bits) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(d),
+                        _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
   }
   static float widen_f16_one(std::uint16_t bits) { return _cvtsh_ss(bits); }
 };

@@ -21,7 +21,7 @@ constexpr Kernels vector_kernels(const TileShape* shapes, int count) {
           .pairs = false,
           .slides = false,
           .gather = {&gather<CopyF32<V>>, &gather<WidenBf16<V>>, &gather<WidenF16<V>>, nullptr,
-                     nullptr, nullptr, nullptr, nullptr, nullptr, nullptr},
+                     nullptr, nullptr},
           .store_f32 = &store_row_f32,
           .store_bf16 = &store_row_half<V, &V::narrow_bf16>,
           .store_f16 = &store_row_half<V, &V::narrow_f16>,
