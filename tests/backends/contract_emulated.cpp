@@ -1,6 +1,8 @@
 // Sixteen lanes in plain C++, and the tables of kernels made of them and of emulated tiles.
 #include "tests/backends/contract_emulated.h"
 
+#include <algorithm>
+
 #include "backends/cpu/contract/tile_kernels.h"
 #include "backends/cpu/contract/vector_kernels.h"
 #include "base/half.h"
@@ -53,16 +55,20 @@ struct Wide {
     for (int i = 0; i < kLanes; ++i) p[i] = f16_bits(r.lane[i]);
   }
   static float widen_f16_one(std::uint16_t bits) { return static_cast<float>(f16_value(bits)); }
-  static void split_f16(const std::uint16_t* s, std::uint16_t* d, std::int64_t part_step) {
-    split(SplitF16<Wide>{{{}, part_step}}, s, d);
+  static Reg nearest_bf16(const Reg& x) {
+    return make([&](int i) { return from_bits((bits_of(x.lane[i]) + 0x8000) & 0xffff0000u); });
   }
-  static void split_f32(const float* s, std::uint16_t* d, std::int64_t part_step) {
-    split(SplitF32<Wide>{{{}, part_step}}, s, d);
+  static void store_pairs(std::uint16_t* p, const Reg& low, const Reg& high) {
+    for (int i = 0; i < kLanes; ++i) {
+      p[2 * i] = static_cast<std::uint16_t>(bits_of(low.lane[i]) >> 16);
+      p[2 * i + 1] = static_cast<std::uint16_t>(bits_of(high.lane[i]) >> 16);
+    }
   }
-  template <class C, class S>
-  static void split(const C& c, const S* s, std::uint16_t* d) {
-    for (int i = 0; i < kLanes; ++i) c.put(s[i], d + i);
+  static bool is_zero(const Reg& r) {
+    return std::all_of(r.lane, r.lane + kLanes, [](float x) { return x == 0; });
   }
+  static std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
+  static float from_bits(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 };
 
 /// The same with pairs of bf16: the odd ones are added last.

@@ -259,53 +259,79 @@ TEST(Contract, SplitTilesKeepInfinityAndNan) {
   expect_specials_right(DType::f32, emulated_amx_kernels());
 }
 
-#if defined(__x86_64__)
-/// 100 elements in parts, by the machine's own vectors where it has them, and one at a time.
-std::vector<std::uint16_t> split_by(const Kernels& kernels, Convert convert, const void* source) {
-  std::vector<std::uint16_t> out(kMostParts * 128, 0);
-  const Point point{0, 0, 0};
-  Segment segment{};
-  segment.count = 100;
-  GatherArgs args{};
-  args.points = &point;
-  args.segments = &segment;
-  args.point_count = args.segment_count = args.step = args.every = 1;
-  args.source = source;
-  args.dest = out.data();
-  args.part_step = 128;
-  kernels.gather[static_cast<int>(convert)](args);
-  return out;
+/// 7 x 85 numbers in parts, as rows of the left operand or (85 of k x 7, padded) as a panel.
+struct SplitNumbers {
+  static constexpr std::int64_t kRows = 7, kCols = 85, kLd = 96, kPanel = 16, kPlane = kLd * kPanel;
+  std::vector<float> numbers = std::vector<float>(kLd * kPanel, 0.0f);
+  std::vector<std::uint16_t> parts = std::vector<std::uint16_t>(kMostParts * kPlane, 0xdead);
+
+  std::int64_t at(bool panel, std::int64_t row, std::int64_t k) const {
+    return panel ? k * kPanel + row : row * kLd + k;
+  }
+  bool split(const Kernels& kernels, bool panel, int count) {
+    const SplitArgs args{numbers.data(),
+                         panel ? kPanel : kLd,
+                         panel ? kCols : kRows,
+                         panel ? kPanel : kCols,
+                         parts.data(),
+                         kLd,
+                         kPlane,
+                         count};
+    return (panel ? kernels.split_panel : kernels.split_rows)(args);
+  }
+  /// Of the pairs of each 32 of k the first is the one of its lower half.
+  double sum_of_parts(bool panel, int count, std::int64_t row, std::int64_t k) const {
+    const std::int64_t pair = k / 32 * 16 + k % 16, odd = k % 32 / 16;
+    const std::int64_t first =
+        panel ? pair * kPanel * 2 + row * 2 + odd : row * kLd + pair * 2 + odd;
+    double sum = 0;
+    for (int i = 0; i < count; ++i) {
+      sum += bf16_value(parts[static_cast<std::size_t>(i * kPlane + first)]);
+    }
+    return sum;
+  }
+};
+
+void expect_exact_parts(const Kernels& kernels) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> mantissa(1, 2);
+  for (const bool panel : {false, true}) {
+    for (const int count : {2, 3}) {
+      SplitNumbers s;
+      for (std::int64_t row = 0; row < s.kRows; ++row) {
+        for (std::int64_t k = 0; k < s.kCols; ++k) {
+          float x = std::ldexp(mantissa(random), static_cast<int>(random() % 200) - 80);
+          if (count == 2) x = static_cast<float>(f16_value(f16_bits(std::fmod(x, 60000.0f))));
+          s.numbers[static_cast<std::size_t>(s.at(panel, row, k))] = random() % 2 != 0 ? x : -x;
+        }
+      }
+      ASSERT_TRUE(s.split(kernels, panel, count));
+      for (std::int64_t row = 0; row < s.kRows; ++row) {
+        for (std::int64_t k = 0; k < 96; ++k) {  // zeros behind the last
+          const float want =
+              k < s.kCols ? s.numbers[static_cast<std::size_t>(s.at(panel, row, k))] : 0;
+          ASSERT_EQ(s.sum_of_parts(panel, count, row, k), want)
+              << panel << " " << count << " at " << row << ", " << k;
+        }
+      }
+      for (const float special : {INFINITY, -INFINITY, NAN, -NAN, 0x1.fffffep127f}) {
+        SplitNumbers t = s;
+        t.numbers[static_cast<std::size_t>(s.at(panel, 6, 84))] = special;
+        EXPECT_FALSE(t.split(kernels, panel, count)) << special;
+      }
+    }
+  }
 }
 
-TEST(Contract, VectorsSplitAsSingleNumbersDo) {
+TEST(Contract, PartsSumToTheNumber) {
+  expect_exact_parts(emulated_amx_kernels());
+#if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vl")) {
     GTEST_SKIP() << "no AVX512-BF16 here";
   }
-  std::mt19937 random(5);
-  std::uniform_real_distribution<float> mantissa(1, 2);
-  std::vector<float> numbers(100);
-  std::vector<std::uint16_t> halves(100);
-  for (int round = 0; round < 100; ++round) {
-    for (float& x : numbers) {
-      x = std::ldexp(mantissa(random), static_cast<int>(random() % 200) - 100);
-      if (random() % 2 != 0) x = -x;
-    }
-    numbers[7] = 0;
-    for (std::uint16_t& x : halves) x = f16_bits(std::ldexp(mantissa(random), random() % 15));
-    EXPECT_EQ(split_by(amx_kernels(), Convert::kF32Parts, numbers.data()),
-              split_by(emulated_amx_kernels(), Convert::kF32Parts, numbers.data()));
-    EXPECT_EQ(split_by(amx_kernels(), Convert::kF16Parts, halves.data()),
-              split_by(emulated_amx_kernels(), Convert::kF16Parts, halves.data()));
-  }
-  for (const float special : {INFINITY, -INFINITY, NAN, -NAN, 0x1.fffffep127f}) {
-    numbers[42] = special;
-    const auto found = split_by(amx_kernels(), Convert::kF32Parts, numbers.data());
-    EXPECT_FALSE(amx_kernels().all_finite(found.data(), 100)) << special;
-    EXPECT_TRUE(amx_kernels().all_finite(found.data(), 42)) << special;
-    EXPECT_TRUE(amx_kernels().all_finite(found.data() + 43, 57)) << special;
-  }
-}
+  expect_exact_parts(amx_kernels());
 #endif
+}
 
 TEST(Contract, AmxTilesEmulatedInF32) {
   for (const auto& cases : {matmul_cases(), conv_cases(false), conv_cases(true)}) {

@@ -158,20 +158,22 @@ void Blocking::cut(std::int64_t rows_most, std::int64_t cols_most) {
 
 void Blocking::lay_out_scratch() {
   const std::int64_t k_most = kernels->pairs ? round_up(kc, kPairDepth) : kc;
+  const std::int64_t spare_bytes = parts > 1 ? 4 : element_bytes;
   left_ld = spread(k_most, element_bytes);
   left_part_bytes = in_place ? 0 : mc * left_ld * element_bytes;
   right_part_bytes = ahead ? 0 : nc * k_most * element_bytes;
   tile_ld = spread(nc, 4);
   turned_ld = spread(round_up(mc, 4), 4);
-  spare_ld = spread(mc, element_bytes);
-  spare_depth = std::min<std::int64_t>(kc, 32);
   const bool turns = variant.swapped || store_turned;
-  const bool needs_spare = !left.along_k && !in_place;
+  const bool rows_split = left.along_k && parts > 1;
+  spare_ld = spread(rows_split ? k_most : mc, spare_bytes);
+  spare_depth = rows_split ? kSplitRows : std::min<std::int64_t>(kc, kPairDepth);
+  const bool needs_spare = rows_split || (!left.along_k && !in_place);
   right_at = round_up(left_part_bytes * parts, kLine);
   tile_at = right_at + round_up(right_part_bytes * parts, kLine);
   turned_at = tile_at + mc * tile_ld * 4;
   spare_at = turned_at + (turns ? nc * turned_ld * 4 : 0);
-  scratch_bytes = spare_at + (needs_spare ? spare_depth * spare_ld * element_bytes * parts : 0);
+  scratch_bytes = spare_at + (needs_spare ? spare_depth * spare_ld * spare_bytes : 0);
 }
 
 Blocking::Blocking(const Problem& given, const Variant& chosen, const Kernels& table)

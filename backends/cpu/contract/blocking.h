@@ -56,7 +56,9 @@ struct Blocking {
   std::int64_t packed_matrices = 0, packed_cols = 0, packed_depth = 0;
   std::int64_t panels_per_task = 1, pack_tasks = 0;
 
-  // Of the scratch, bytes: gathered left block, packed right block, tile, the tile turned.
+  // Of the scratch, bytes: gathered left block, packed right block, tile, the tile turned, and what
+  // is gathered before it is turned (k by rows) or split (kSplitRows rows by k).
+  static constexpr std::int64_t kSplitRows = 16;
   std::int64_t left_ld = 0, tile_ld = 0, turned_ld = 0, spare_ld = 0, spare_depth = 0;
   std::int64_t left_part_bytes = 0, right_part_bytes = 0;
   std::int64_t right_at = 0, tile_at = 0, turned_at = 0, spare_at = 0, scratch_bytes = 0;

@@ -1,5 +1,5 @@
 // Moving an operand into the order the tiles read, for any vector type V: whole segments at a time,
-// zeros where the image ends, 16-bit elements widened, copied or split on the way.
+// zeros where the image ends, 16-bit elements widened or copied on the way.
 #pragma once
 
 #include "backends/cpu/contract/kernels.h"
@@ -21,33 +21,16 @@ template <class D>
   __builtin_memset(d + count - kStep, 0, 16);
 }
 
-/// One element to one place, and runs too short for a vector one after the other.
+/// Runs too short for a vector, one after the other.
 template <class C>
 struct OneByOne {
   template <class S, class D>
-  void put(S s, D* d) const {
-    *d = C::one(s);
-  }
-  template <class S, class D>
-  void few(const S* s, D* d, std::int64_t count) const {
-    for (std::int64_t i = 0; i < count; ++i) static_cast<const C*>(this)->put(s[i], d + i);
-  }
-  template <class D>
-  void zero(D* d, std::int64_t count) const {
-    zero_run(d, count);
+  static void few(const S* s, D* d, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) d[i] = C::one(s[i]);
   }
 };
 
-/// Several numbers for one, each to a dest of its own.
-template <class C, int kParts>
-struct InParts : OneByOne<C> {
-  std::int64_t part_step = 0;
-  void zero(std::uint16_t* d, std::int64_t count) const {
-    for (int i = 0; i < kParts; ++i) zero_run(d + i * part_step, count);
-  }
-};
-
-/// How elements change on the way: `put` one of them, kStep at once, or fewer than kStep.
+/// How elements change on the way: one of them, kStep at once, or fewer than kStep.
 template <class V>
 struct CopyF32 : OneByOne<CopyF32<V>> {
   using Source = float;
@@ -98,62 +81,17 @@ struct CopyBf16 : OneByOne<CopyBf16> {
   }
 };
 
-/// An f16's first eight significant bits as a bf16, and the rest, which a bf16 holds exactly. Of
-/// infinity and NaN the first part is that, and the other is anything.
-template <class V>
-struct SplitF16 : InParts<SplitF16<V>, 2> {
-  using Source = std::uint16_t;
-  using Dest = std::uint16_t;
-  static constexpr int kStep = V::kLanes;
-  void many(const Source* s, Dest* d) const { V::split_f16(s, d, this->part_step); }
-  void put(Source s, Dest* d) const {
-    const float x = V::widen_f16_one(s);
-    const std::uint32_t high = __builtin_bit_cast(std::uint32_t, x) & 0xffff0000u;
-    const float low = x - __builtin_bit_cast(float, high);
-    d[0] = static_cast<Dest>(high >> 16);
-    d[this->part_step] = static_cast<Dest>(__builtin_bit_cast(std::uint32_t, low) >> 16);
-  }
-};
-
-/// An f32's first eight significant bits as a bf16, those of what is left, and the rest, each
-/// rounded to nearest: what the third misses of a number is below a 2^25th of it. Of infinity, NaN
-/// and what rounds to infinity the first part is that, and the others are anything.
-template <class V>
-struct SplitF32 : InParts<SplitF32<V>, 3> {
-  using Source = float;
-  using Dest = std::uint16_t;
-  static constexpr int kStep = V::kLanes;
-  void many(const Source* s, Dest* d) const { V::split_f32(s, d, this->part_step); }
-  void put(Source x, Dest* d) const {
-    for (int i = 0; i < 3; ++i, d += this->part_step) {
-      *d = rounded(x);
-      x -= __builtin_bit_cast(float, static_cast<std::uint32_t>(*d) << 16);
-    }
-  }
-  static Dest rounded(float x) {
-    const auto bits = __builtin_bit_cast(std::uint32_t, x);
-    if (x != x) return static_cast<Dest>(bits >> 16 | 0x40);
-    return static_cast<Dest>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-  }
-};
-
-inline bool all_finite(const std::uint16_t* bf16, std::int64_t count) {
-  int special = 0;
-  for (std::int64_t i = 0; i < count; ++i) special |= (bf16[i] & 0x7f80) == 0x7f80;
-  return special == 0;
-}
-
 template <class C>
-[[gnu::always_inline]] inline void copy_run(const C& c, const typename C::Source* s,
-                                            typename C::Dest* d, std::int64_t count) {
+[[gnu::always_inline]] inline void copy_run(const typename C::Source* s, typename C::Dest* d,
+                                            std::int64_t count) {
   std::int64_t i = 0;
-  for (; i + C::kStep <= count; i += C::kStep) c.many(s + i, d + i);
+  for (; i + C::kStep <= count; i += C::kStep) C::many(s + i, d + i);
   if (i == count) return;
   if (count >= C::kStep) {
-    c.many(s + count - C::kStep, d + count - C::kStep);  // the last ones overlap: the same values
+    C::many(s + count - C::kStep, d + count - C::kStep);  // the last ones overlap: the same values
     return;
   }
-  c.few(s, d, count);
+  C::few(s, d, count);
 }
 
 /// Cuts [lo, hi) of a segment down to where start + ((phase + i) / every) * step is in [0, limit).
@@ -181,18 +119,18 @@ inline void clip(std::int64_t start, std::int64_t step, std::int64_t phase, std:
 
 /// A segment that reaches over the border, in whole or in part.
 template <class C>
-[[gnu::noinline]] void gather_clipped(const C& c, const GatherArgs& args, const Point& point,
+[[gnu::noinline]] void gather_clipped(const GatherArgs& args, const Point& point,
                                       const Segment& segment, const typename C::Source* source,
                                       typename C::Dest* dest) {
   std::int64_t lo = 0, hi = segment.count;
   clip(point.h + segment.h, args.h, segment.phase, args.every, args.height, lo, hi);
   clip(point.w + segment.w, args.w, segment.phase, args.every, args.width, lo, hi);
-  c.zero(dest, lo);
-  c.zero(dest + hi, segment.count - hi);
+  zero_run(dest, lo);
+  zero_run(dest + hi, segment.count - hi);
   if (args.step == 1) {
-    copy_run(c, source + lo, dest + lo, hi - lo);
+    copy_run<C>(source + lo, dest + lo, hi - lo);
   } else {
-    for (std::int64_t i = lo; i < hi; ++i) c.put(source[i * args.step], dest + i);
+    for (std::int64_t i = lo; i < hi; ++i) dest[i] = C::one(source[i * args.step]);
   }
 }
 
@@ -210,8 +148,6 @@ constexpr std::int64_t kAhead = 4;  // points: what is far apart in memory is as
 template <class C, bool kGuarded>
 void gather_as(const GatherArgs& given) {
   const GatherArgs args = given;  // a copy: stores to dest cannot change it
-  C c;
-  if constexpr (requires { c.part_step; }) c.part_step = args.part_step;
   typename C::Dest* dest = static_cast<typename C::Dest*>(args.dest);
   for (std::int64_t p = 0; p < args.point_count; ++p, dest += args.ld) {
     const Point point = args.points[p];
@@ -225,11 +161,11 @@ void gather_as(const GatherArgs& given) {
       typename C::Dest* to = dest + segment.dest;
       __builtin_prefetch(from + ahead);
       if (kGuarded && !is_inside(args, point, segment)) {
-        gather_clipped(c, args, point, segment, from, to);
+        gather_clipped<C>(args, point, segment, from, to);
       } else if (args.step == 1) {
-        copy_run(c, from, to, segment.count);
+        copy_run<C>(from, to, segment.count);
       } else {
-        for (std::int64_t i = 0; i < segment.count; ++i) c.put(from[i * args.step], to + i);
+        for (std::int64_t i = 0; i < segment.count; ++i) to[i] = C::one(from[i * args.step]);
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/contract/gather.h"
 #include "backends/cpu/contract/reorder.h"
+#include "backends/cpu/contract/split.h"
 
 namespace plait::cpu {
 namespace {
@@ -18,12 +19,12 @@ constexpr Kernels half_kernels(const TileShape* shapes, int count, bool slides =
           .shape_count = count,
           .pairs = true,
           .slides = slides,
-          .gather = {nullptr, nullptr, nullptr, &gather<CopyBf16>, &gather<SplitF16<V>>,
-                     &gather<SplitF32<V>>},
+          .gather = {&gather<CopyF32<V>>, nullptr, &gather<WidenF16<V>>, &gather<CopyBf16>},
           .store_f32 = &store_row_f32,
           .store_bf16 = &store_row_half<V, &V::narrow_bf16>,
           .store_f16 = &store_row_half<V, &V::narrow_f16>,
-          .all_finite = &all_finite,
+          .split_rows = &split_rows<V>,
+          .split_panel = &split_panel<V>,
           .transpose32 = &transpose32,
           .transpose16 = &transpose16,
           .weave16 = &weave16,

@@ -37,13 +37,25 @@ struct GatherArgs {
   const void* source;
   void* dest;
   std::int64_t ld;
-  std::int64_t part_step;  // elements from one part's dest to the next part's
 };
 
-/// What a gather does to an element. The parts of an f16 are two bf16 whose sum it is, those of an
-/// f32 three; each part goes to a dest of its own.
-enum class Convert { kF32, kBf16ToF32, kF16ToF32, kBf16, kF16Parts, kF32Parts };
-inline constexpr int kConverts = 6;
+/// What a gather does to an element.
+enum class Convert { kF32, kBf16ToF32, kF16ToF32, kBf16 };
+inline constexpr int kConverts = 4;
+
+/// source[row * ld + col] as bf16 whose sum it is, each part `part_step` elements behind the one
+/// before. In the order of the left operand rows are rows of it and columns are k: dest[row *
+/// dest_ld + ..], with zeros to the next kPairDepth. In that of a panel rows are k and columns
+/// those of the panel, all of them.
+struct SplitArgs {
+  const float* source;
+  std::int64_t ld, rows, cols;
+  std::uint16_t* dest;
+  std::int64_t dest_ld, part_step;
+  int parts;  // 2 or 3
+};
+/// False: something is not finite or rounds to what is not, and its parts say nothing.
+using Split = bool (*)(const SplitArgs&);
 inline constexpr int kMostParts = 3;
 
 /// Products of parts that make one product: of two parts all, of three those that count.
@@ -117,7 +129,7 @@ struct Kernels {
   bool slides;  // its blocks know of BlockArgs::k_at
   Gather gather[kConverts];
   StoreRow store_f32, store_bf16, store_f16;
-  bool (*all_finite)(const std::uint16_t* bf16, std::int64_t count);  // null: nothing is split
+  Split split_rows, split_panel;  // null: nothing is split
   /// dest[col * dest_ld + row] = source[row * ld + col] of 32-bit elements, and zeros for the rows
   /// from `rows` to `fill`.
   void (*transpose32)(const void* source, std::int64_t ld, std::int64_t rows, std::int64_t cols,

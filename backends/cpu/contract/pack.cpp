@@ -20,20 +20,17 @@ struct Part {
   std::int64_t index0, indices, k0, ks;
 };
 
-/// How a gather converts the problem's elements.
+/// How a gather converts the problem's elements; those that are split come out as f32.
 Convert convert_of(const Blocking& b) {
-  const bool pairs = b.kernels->pairs;
-  if (b.dtype == DType::f32) return pairs ? Convert::kF32Parts : Convert::kF32;
-  if (b.dtype == DType::bf16) return pairs ? Convert::kBf16 : Convert::kBf16ToF32;
-  return pairs ? Convert::kF16Parts : Convert::kF16ToF32;
+  if (b.dtype == DType::f32) return Convert::kF32;
+  if (b.dtype == DType::f16) return Convert::kF16ToF32;
+  return b.kernels->pairs ? Convert::kBf16 : Convert::kBf16ToF32;
 }
 
-/// Where gathered elements go: rows of `ld`, each part `part_step` behind the one before; or panels
-/// of so many, with panel > 0.
+/// Where gathered elements go: rows of `ld`, or panels of so many with panel > 0.
 struct Dest {
   void* at;
-  std::int64_t ld, part_step;
-  std::int64_t panel = 0, panel_step = 0;
+  std::int64_t ld, panel = 0, panel_step = 0;
 };
 
 /// dest[slow * ld + fast], or panels of the fast side; slow is k unless the operand is read along
@@ -63,8 +60,8 @@ void gather_part(const Blocking& b, const Part& part, const Dest& dest) {
   args.width = side.width;
   args.source = part.source;
   args.ld = dest.ld;
-  args.part_step = dest.part_step;
-  const auto convert = static_cast<int>(convert_of(b));
+  const Convert convert = convert_of(b);
+  const std::int64_t element = convert == Convert::kBf16 ? 2 : 4;
   std::byte* bytes = static_cast<std::byte*>(dest.at);
   for (std::int64_t f = 0; f < fasts; f += width) {
     args.segment_count =
@@ -73,86 +70,155 @@ void gather_part(const Blocking& b, const Part& part, const Dest& dest) {
     for (std::int64_t s = 0; s < slows; s += kPoints) {
       args.point_count = std::min(kPoints, slows - s);
       points(slow, slow0 + s, args.point_count, part.origin, at);
-      args.dest = bytes + (s * dest.ld + start) * b.element_bytes;
-      b.kernels->gather[convert](args);
+      args.dest = bytes + (s * dest.ld + start) * element;
+      b.kernels->gather[static_cast<int>(convert)](args);
     }
   }
 }
 
-/// One panel read along k: rows of a chunk of k, turned.
+/// Numbers in f32, `ld` from one row to the next.
+struct Numbers {
+  const float* at;
+  std::int64_t ld;
+};
+
+/// The part where it lies, when that is what a gather would copy it to: one row of the slow side
+/// after the other, without a guard and in f32. Else null.
+Numbers as_it_lies(const Blocking& b, const Part& part) {
+  const Side& side = part.side;
+  const WalkAxis &fast = (side.along_k ? side.k : side.index).inner(),
+                 &slow = (side.along_k ? side.index : side.k).inner();
+  if (b.dtype != DType::f32 || side.guarded || !side.index.single() || !side.k.single() ||
+      fast.step != 1) {
+    return {nullptr, 0};
+  }
+  const std::int64_t at =
+      side.along_k ? part.index0 * slow.step + part.k0 : part.k0 * slow.step + part.index0;
+  return {static_cast<const float*>(part.source) + part.origin.offset + at, slow.step};
+}
+
+/// The same, copied to `spare` where it must be.
+Numbers in_f32(const Blocking& b, const Part& part, float* spare, std::int64_t spare_ld) {
+  if (const Numbers there = as_it_lies(b, part); there.at != nullptr) return there;
+  gather_part(b, part, {spare, spare_ld});
+  return {spare, spare_ld};
+}
+
+/// `count` of k behind the first `k` of the part, or as many as it has.
+Part some_of_k(const Part& part, std::int64_t k, std::int64_t count) {
+  Part chunk = part;
+  chunk.k0 = part.k0 + k;
+  chunk.ks = std::min(count, part.ks - k);
+  return chunk;
+}
+
+/// One panel of 32-bit elements read along k: rows of a chunk of k, turned.
 void turn_panel(const Blocking& b, const Part& part, std::byte* dest) {
-  constexpr std::int64_t kPlane = kWidest * kChunk;
-  alignas(64) std::byte rows[kPlane * kMostParts * 2];  // or one plane of 32 bits
-  static_assert(sizeof rows >= kPlane * 4);
-  const std::int64_t nr = b.shape->nr, lanes = b.kernels->pairs ? 2 : 1;
-  const bool plain = convert_of(b) == Convert::kF32 && !part.side.guarded &&
-                     part.side.index.single() && part.side.k.single() &&
-                     part.side.k.inner().step == 1;
-  if (plain) {
-    const std::int64_t ld = part.side.index.inner().step;
-    const float* source =
-        static_cast<const float*>(part.source) + part.origin.offset + part.index0 * ld + part.k0;
-    b.kernels->transpose32(source, ld, part.indices, part.ks, dest, nr, nr);
-    return;
-  }
-  for (std::int64_t k = 0; k < part.ks; k += kChunk) {
-    Part chunk = part;
-    chunk.k0 = part.k0 + k;
-    chunk.ks = std::min(kChunk, part.ks - k);
-    std::int64_t depth = chunk.ks;
-    if (b.kernels->pairs) {
-      depth = round_up(depth, kPairDepth);
-      std::memset(rows, 0, static_cast<std::size_t>(kPlane * b.parts * 2));
-    }
-    gather_part(b, chunk, {rows, kChunk, kPlane});
-    for (int i = 0; i < b.parts; ++i) {
-      const std::int64_t at = i * b.right_part_step() + k * nr;
-      b.kernels->transpose32(rows + i * kPlane * b.element_bytes, kChunk / lanes, part.indices,
-                             depth / lanes, dest + at * b.element_bytes, nr, nr);
-    }
-  }
-}
-
-/// One panel of 16-bit elements read along the columns: rows of k, woven in pairs.
-void weave_panel(const Blocking& b, const Part& part, std::byte* dest) {
-  constexpr std::int64_t kPlane = kWidest * kChunk;
-  std::uint16_t rows[kPlane * kMostParts];
+  float rows[kWidest * kChunk];
   const std::int64_t nr = b.shape->nr;
   for (std::int64_t k = 0; k < part.ks; k += kChunk) {
-    Part chunk = part;
-    chunk.k0 = part.k0 + k;
-    chunk.ks = std::min(kChunk, part.ks - k);
+    const Part chunk = some_of_k(part, k, kChunk);
+    const Numbers from = in_f32(b, chunk, rows, kChunk);
+    b.kernels->transpose32(from.at, from.ld, chunk.indices, chunk.ks, dest + k * nr * 4, nr, nr);
+  }
+}
+
+/// One panel of bf16, in pairs.
+void pair_panel(const Blocking& b, const Part& part, std::byte* dest) {
+  alignas(64) std::uint16_t rows[kWidest * kChunk];
+  const std::int64_t nr = b.shape->nr;
+  for (std::int64_t k = 0; k < part.ks; k += kChunk, dest += kChunk * nr * 2) {
+    const Part chunk = some_of_k(part, k, kChunk);
     const std::int64_t depth = round_up(chunk.ks, kPairDepth);
-    if (chunk.ks < depth || part.indices < nr) {
-      std::memset(rows, 0, static_cast<std::size_t>(kPlane * b.parts * 2));
-    }
-    gather_part(b, chunk, {rows, nr, kPlane});
-    for (int i = 0; i < b.parts; ++i) {
-      const std::int64_t at = i * b.right_part_step() + k * nr;
-      b.kernels->weave16(rows + i * kPlane, depth, nr, dest + at * 2);
+    if (chunk.ks < depth || part.indices < nr) std::memset(rows, 0, sizeof rows);
+    if (part.side.along_k) {  // turned as they are, two elements in a word
+      gather_part(b, chunk, {rows, kChunk});
+      b.kernels->transpose32(rows, kChunk / 2, part.indices, depth / 2, dest, nr, nr);
+    } else {
+      gather_part(b, chunk, {rows, nr});
+      b.kernels->weave16(rows, depth, nr, dest);
     }
   }
+}
+
+/// One panel in parts. False: something is not finite.
+bool split_panel(const Blocking& b, const Part& part, std::byte* dest) {
+  alignas(64) float rows[kWidest * kChunk], turned[kWidest * kChunk];
+  const std::int64_t nr = b.shape->nr, parts_apart = b.right_part_step();
+  const bool narrow = part.indices < nr;
+  const auto split = [&](Numbers from, std::int64_t ks, std::byte* to) {
+    return b.kernels->split_panel(
+        {from.at, from.ld, ks, nr, reinterpret_cast<std::uint16_t*>(to), 0, parts_apart, b.parts});
+  };
+  if (!part.side.along_k && !narrow) {
+    if (const Numbers there = as_it_lies(b, part); there.at != nullptr) {
+      return split(there, part.ks, dest);
+    }
+  }
+  bool finite = true;
+  for (std::int64_t k = 0; k < part.ks; k += kChunk, dest += kChunk * nr * 2) {
+    const Part chunk = some_of_k(part, k, kChunk);
+    if (part.side.along_k) {
+      const Numbers from = in_f32(b, chunk, rows, kChunk);
+      b.kernels->transpose32(from.at, from.ld, chunk.indices, chunk.ks, turned, nr, nr);
+    } else {
+      if (narrow) std::memset(turned, 0, sizeof turned);
+      gather_part(b, chunk, {turned, nr});
+    }
+    finite &= split({turned, nr}, chunk.ks, dest);
+  }
+  return finite;
 }
 
 /// Rows of the left operand read along the rows: a chunk of k at a time, turned.
 void turn_rows(const Blocking& b, const Part& part, std::byte* scratch) {
   std::byte* const spare = scratch + b.spare_at;
-  const std::int64_t plane = b.spare_depth * b.spare_ld;
   for (std::int64_t k = 0; k < part.ks; k += b.spare_depth) {
-    Part chunk = part;
-    chunk.k0 = part.k0 + k;
-    chunk.ks = std::min(b.spare_depth, part.ks - k);
-    gather_part(b, chunk, {spare, b.spare_ld, plane});
-    for (int i = 0; i < b.parts; ++i) {
-      const std::byte* from = spare + i * plane * b.element_bytes;
-      std::byte* to = scratch + i * b.left_part_bytes + k * b.element_bytes;
-      if (b.kernels->pairs) {
-        b.kernels->transpose16(from, b.spare_ld, part.indices, chunk.ks, to, b.left_ld);
-      } else {
-        b.kernels->transpose32(from, b.spare_ld, chunk.ks, part.indices, to, b.left_ld, chunk.ks);
-      }
+    const Part chunk = some_of_k(part, k, b.spare_depth);
+    gather_part(b, chunk, {spare, b.spare_ld});
+    std::byte* const to = scratch + k * b.element_bytes;
+    if (b.kernels->pairs) {
+      b.kernels->transpose16(spare, b.spare_ld, part.indices, chunk.ks, to, b.left_ld);
+    } else {
+      b.kernels->transpose32(spare, b.spare_ld, chunk.ks, part.indices, to, b.left_ld, chunk.ks);
     }
   }
+}
+
+/// Rows of the left operand in parts, some rows at a time. False: something is not finite.
+bool split_left(const Blocking& b, const Part& part, std::byte* scratch) {
+  float* const spare = reinterpret_cast<float*>(scratch + b.spare_at);
+  const auto split = [&](Numbers from, std::int64_t rows, std::int64_t ks, std::int64_t row,
+                         std::int64_t k) {
+    auto* const to = reinterpret_cast<std::uint16_t*>(scratch) + row * b.left_ld + k;
+    return b.kernels->split_rows(
+        {from.at, from.ld, rows, ks, to, b.left_ld, b.left_part_step(), b.parts});
+  };
+  bool finite = true;
+  if (part.side.along_k) {
+    if (const Numbers there = as_it_lies(b, part); there.at != nullptr) {
+      return split(there, part.indices, part.ks, 0, 0);
+    }
+    for (std::int64_t row = 0; row < part.indices; row += Blocking::kSplitRows) {
+      Part some = part;
+      some.index0 = part.index0 + row;
+      some.indices = std::min(Blocking::kSplitRows, part.indices - row);
+      gather_part(b, some, {spare, b.spare_ld});
+      finite &= split({spare, b.spare_ld}, some.indices, part.ks, row, 0);
+    }
+    return finite;
+  }
+  alignas(64) float turned[Blocking::kSplitRows * kPairDepth];
+  for (std::int64_t k = 0; k < part.ks; k += kPairDepth) {
+    const Part chunk = some_of_k(part, k, kPairDepth);
+    const Numbers from = in_f32(b, chunk, spare, b.spare_ld);
+    for (std::int64_t row = 0; row < part.indices; row += Blocking::kSplitRows) {
+      const std::int64_t rows = std::min(Blocking::kSplitRows, part.indices - row);
+      b.kernels->transpose32(from.at + row, from.ld, chunk.ks, rows, turned, kPairDepth, chunk.ks);
+      finite &= split({turned, kPairDepth}, rows, chunk.ks, row, k);
+    }
+  }
+  return finite;
 }
 
 }  // namespace
@@ -162,19 +228,15 @@ bool gather_left(const Blocking& b, const void* source, std::int64_t batch, std:
   Point origin;
   points(b.left.batch, batch, 1, b.left.origin, &origin);
   const Part part{b.left, source, origin, row0, rows, k_block * b.kc, b.k_size(k_block)};
+  if (b.parts > 1) return split_left(b, part, scratch);
   if (b.left.along_k) {
-    gather_part(b, part, {scratch, b.left_ld, b.left_part_step()});
+    gather_part(b, part, {scratch, b.left_ld});
   } else {
     turn_rows(b, part, scratch);
   }
   const std::int64_t beyond = b.k_padded(k_block) - part.ks;
-  for (std::int64_t i = 0; beyond > 0 && i < b.parts * rows; ++i) {
-    std::byte* const row = scratch + i / rows * b.left_part_bytes + i % rows * b.left_ld * 2;
-    std::memset(row + part.ks * 2, 0, static_cast<std::size_t>(beyond) * 2);
-  }
-  const auto* first = reinterpret_cast<const std::uint16_t*>(scratch);
-  for (std::int64_t r = 0; b.parts > 1 && r < rows; ++r) {
-    if (!b.kernels->all_finite(first + r * b.left_ld, part.ks)) return false;
+  for (std::int64_t r = 0; beyond > 0 && r < rows; ++r) {
+    std::memset(scratch + (r * b.left_ld + part.ks) * 2, 0, static_cast<std::size_t>(beyond) * 2);
   }
   return true;
 }
@@ -216,20 +278,18 @@ bool pack_right(const Blocking& b, const void* source, const Point& origin, std:
     if (cols % nr != 0) {
       std::memset(dest + last * panel_step * 4, 0, static_cast<std::size_t>(nr * ks) * 4);
     }
-    gather_part(b, {b.right, source, origin, col0, cols, k0, ks}, {dest, nr, 0, nr, panel_step});
+    gather_part(b, {b.right, source, origin, col0, cols, k0, ks}, {dest, nr, nr, panel_step});
     return true;
   }
   bool finite = true;
   for (std::int64_t col = 0; col < cols; col += nr, dest += panel_step * b.element_bytes) {
     const Part part{b.right, source, origin, col0 + col, std::min(nr, cols - col), k0, ks};
-    if (b.right.along_k) {
-      turn_panel(b, part, dest);
-    } else {
-      weave_panel(b, part, dest);
-    }
     if (b.parts > 1) {
-      finite &= b.kernels->all_finite(reinterpret_cast<const std::uint16_t*>(dest),
-                                      b.k_padded(k_block) * nr);
+      finite &= split_panel(b, part, dest);
+    } else if (b.kernels->pairs) {
+      pair_panel(b, part, dest);
+    } else {
+      turn_panel(b, part, dest);
     }
   }
   return finite;

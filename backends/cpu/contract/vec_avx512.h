@@ -46,29 +46,17 @@ struct Vec {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                         _mm512_cvtps_ph(r, _MM_FROUND_TO_NEAREST_INT));
   }
-  /// The first eight significant bits as a bf16, and the rest.
-  static void split_f16(const std::uint16_t* s, std::uint16_t* d, std::int64_t part_step) {
-    const Reg x = widen_f16(s);
-    const __m512i high = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(-65536));
-    store_upper(d, high);
-    store_upper(d + part_step, _mm512_castps_si512(_mm512_sub_ps(x, _mm512_castsi512_ps(high))));
+  /// Ties go away from zero. Infinity stays, large numbers become it, NaN becomes anything.
+  static Reg nearest_bf16(Reg x) {
+    const __m512i up = _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
+    return _mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(-65536)));
   }
-#if defined(__AVX512BF16__)
-  /// Three bf16 whose sum it is, each rounded to nearest.
-  static void split_f32(const float* s, std::uint16_t* d, std::int64_t part_step) {
-    Reg x = load(s);
-    for (int i = 0; i < 3; ++i, d += part_step) {
-      const __m256i part = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(d), part);
-      const __m512i upper = _mm512_slli_epi32(_mm512_cvtepu16_epi32(part), 16);
-      x = _mm512_sub_ps(x, _mm512_castsi512_ps(upper));
-    }
+  /// The upper halves of both, in one word each.
+  static void store_pairs(std::uint16_t* p, Reg low, Reg high) {
+    const __m512i shifted = _mm512_srli_epi32(_mm512_castps_si512(low), 16);
+    _mm512_storeu_si512(p, _mm512_mask_mov_epi16(_mm512_castps_si512(high), 0x55555555, shifted));
   }
-#endif
-  static void store_upper(std::uint16_t* d, __m512i bits) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(d),
-                        _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
-  }
+  static bool is_zero(Reg r) { return _mm512_cmp_ps_mask(r, zero(), _CMP_EQ_OQ) == 0xffff; }
   static float widen_f16_one(std::uint16_t bits) { return _cvtsh_ss(bits); }
 };
 
