@@ -100,8 +100,9 @@ class CpuTarget : public Target {
   std::string_view name() const override { return "cpu"; }
   std::string identity() const override {
     if (identity_.empty()) {
+      const bool f32_tiles = isa_ == cpu::Isa::kAmx && cpu::has_f32_tiles();
       identity_ =
-          str("cpu ", cpu::name_of(isa_), cpu::has_f32_tiles() ? " with f32 tiles" : "",
+          str("cpu ", cpu::name_of(isa_), f32_tiles ? " with f32 tiles" : "",
               cpu::has_winograd() ? ", " : " without winograd, ", codegen::compiler_identity());
     }
     return identity_;

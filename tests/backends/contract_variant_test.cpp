@@ -47,8 +47,10 @@ TEST(ContractVariant, RefusalsSayWhy) {
   const Variant portable{Isa::kPortable, 6, 8, 64, 48, 64, false};
   EXPECT_TRUE(accepts(f32, portable));
   EXPECT_EQ(accepts(f64, portable).why, "dtype f64 is not f32, bf16 or f16");
+  setenv("PLAIT_CPU_F32_TILES", "0", 1);
   EXPECT_EQ(accepts(f32, {Isa::kAmx, 32, 32, 512, 96, 256, false}).why,
-            "amx multiplies f32 only where PLAIT_CPU_F32_TILES=1 says so");
+            "PLAIT_CPU_F32_TILES=0 keeps f32 from amx");
+  unsetenv("PLAIT_CPU_F32_TILES");
   EXPECT_EQ(accepts(f32, {Isa::kAvx512Bf16, 14, 32, 384, 98, 256, false}).why,
             "avx512bf16 multiplies bf16 only, the operands are f32");
   EXPECT_EQ(accepts(f32, {Isa::kPortable, 5, 8, 64, 48, 64, false}).why, "portable has no 5x8");

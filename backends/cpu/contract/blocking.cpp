@@ -59,6 +59,11 @@ const TileShape* find_shape(const Kernels& kernels, const Variant& variant) {
   return nullptr;
 }
 
+bool lies_in_runs(const Side& side, DType dtype) {
+  return dtype == DType::f32 && !side.guarded && side.index.single() && side.k.single() &&
+         (side.along_k ? side.k : side.index).inner().step == 1;
+}
+
 std::int64_t spread(std::int64_t elements, std::int64_t element_bytes) {
   const std::int64_t line = kLine / element_bytes;
   const std::int64_t ld = round_up(elements, line);

@@ -74,6 +74,9 @@ struct Blocking {
   void lay_out_scratch();
 };
 
+/// The operand lies as f32 in runs of its own fast side, one step apart: nothing need be gathered.
+bool lies_in_runs(const Side& side, DType dtype);
+
 /// The left block [rows, k] in the scratch: row0.. and one block of k. False: it is split, and has
 /// elements that are not finite, whose parts say nothing.
 bool gather_left(const Blocking& blocking, const void* source, std::int64_t batch,

@@ -24,7 +24,7 @@ std::string_view name_of(Isa isa);
 /// PLAIT_CPU_WINOGRAD=0 turns off convolutions with fewer products than their definition has.
 bool has_winograd();
 
-/// PLAIT_CPU_F32_TILES=1 lets AMX multiply f32, each as three bf16 (tile_kernels.h).
+/// PLAIT_CPU_F32_TILES=0 keeps AMX from multiplying f32, each as three bf16 (tile_kernels.h).
 bool has_f32_tiles();
 
 /// Products of bf16 that AMX takes for one of the dtype (f32, bf16 or f16).
@@ -37,7 +37,7 @@ struct Variant {
   std::int64_t kc = 0;          // summed in registers before it goes to the tile
   std::int64_t mc = 0, nc = 0;  // the tile a task finishes at a time, in cache
   bool swapped = false;         // n are the rows and m the columns
-  bool inside = false;          // B is packed by the tasks that use it: when no two use the same
+  bool inside = false;          // B is packed by the tasks that use it, each for itself
   bool winograd = false;        // 3x3 convolutions with fewer products: see winograd.h
   bool sliding = false;         // 3x3 convolutions that copy less: see sliding.h
   bool operator==(const Variant&) const = default;

@@ -86,15 +86,11 @@ struct Numbers {
 /// after the other, without a guard and in f32. Else null.
 Numbers as_it_lies(const Blocking& b, const Part& part) {
   const Side& side = part.side;
-  const WalkAxis &fast = (side.along_k ? side.k : side.index).inner(),
-                 &slow = (side.along_k ? side.index : side.k).inner();
-  if (b.dtype != DType::f32 || side.guarded || !side.index.single() || !side.k.single() ||
-      fast.step != 1) {
-    return {nullptr, 0};
-  }
+  if (!lies_in_runs(side, b.dtype)) return {nullptr, 0};
+  const std::int64_t step = (side.along_k ? side.index : side.k).inner().step;
   const std::int64_t at =
-      side.along_k ? part.index0 * slow.step + part.k0 : part.k0 * slow.step + part.index0;
-  return {static_cast<const float*>(part.source) + part.origin.offset + at, slow.step};
+      side.along_k ? part.index0 * step + part.k0 : part.k0 * step + part.index0;
+  return {static_cast<const float*>(part.source) + part.origin.offset + at, step};
 }
 
 /// The same, copied to `spare` where it must be.

@@ -45,6 +45,13 @@ double gather_cycles(const Side& side, bool turned, int panel) {
   return each + (side.guarded ? 8.0 : 4.0) * cuts + (turned ? 0.5 : 0.0);
 }
 
+/// Of an element on its way into the order of the tiles.
+double order_cycles(const Blocking& b, const Side& side, bool turned, int panel) {
+  if (b.parts == 1) return gather_cycles(side, turned, panel);
+  const double gathered = lies_in_runs(side, b.dtype) ? 0 : gather_cycles(side, false, 0);
+  return gathered + (turned ? 0.7 : 0.35);  // and split
+}
+
 /// Per element that passes once: what does not stay in the core's own caches costs more.
 double stream_cycles(double elements) {
   return elements <= 65'536 ? 0.03 : elements <= 2'097'152 ? 0.35 : 0.6;
@@ -56,7 +63,7 @@ bool is_scattered(const Blocking& b) { return b.in_place && b.k_step != 1 && b.d
 /// Of bringing the left operand to the tiles.
 double left_cycles(const Blocking& b, const Sizes& s) {
   const double elements = static_cast<double>(s.rows) * static_cast<double>(s.depth);
-  const double gathered = b.in_place ? 0 : gather_cycles(b.left, !b.left.along_k, 0);
+  const double gathered = b.in_place ? 0 : order_cycles(b, b.left, !b.left.along_k, 0);
   return elements * static_cast<double>(b.col_tiles) *
          (stream_cycles(elements) * (is_scattered(b) ? 2 : 1) + gathered);
 }
@@ -86,7 +93,8 @@ Cost cost_of(const Blocking& b, const Sizes& s, bool b_constant, double left, do
   const double row_tiles = static_cast<double>(b.row_tiles);
   const double col_tiles = static_cast<double>(b.col_tiles);
   const double right_stream = stream_cycles(cols * depth);
-  const double packed = cols * depth * gather_cycles(b.right, b.right.along_k, v.nr) * b.parts;
+  const double packed = cols * depth * order_cycles(b, b.right, b.right.along_k, v.nr);
+  const double stored = b.parts == 1 ? 1 : 2.0 * b.parts / static_cast<double>(size_of(b.dtype));
   Cost cost;
   cost.tasks = b.tasks;
   if (b.ahead && !b_constant) {
@@ -94,12 +102,12 @@ Cost cost_of(const Blocking& b, const Sizes& s, bool b_constant, double left, do
     cost.pack_tasks = b.pack_tasks;
   }
   const double right =
-      (b.ahead ? 0 : packed * row_tiles) + cols * depth * row_tiles * right_stream * b.parts;
+      (b.ahead ? 0 : packed * row_tiles) + cols * depth * row_tiles * right_stream * stored;
   const double store_each = b.direct         ? 0.2 * static_cast<double>(b.k_blocks)
                             : b.store_turned ? 1.5
                                              : 0.6;
   const double tiles = row_tiles * col_tiles * static_cast<double>(b.k_blocks) * 300;
-  cost.run = batch * (products * waste + left * b.parts + right + rows * cols * store_each + tiles);
+  cost.run = batch * (products * waste + left + right + rows * cols * store_each + tiles);
   return cost;
 }
 
@@ -178,22 +186,28 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
   const std::int64_t most_k = most_depth(isa, shape);
   v.kc = s.depth <= most_k * 3 / 2 ? std::max<std::int64_t>(s.depth, 1)
                                    : even_part(s.depth, most_k, pairs ? kPairDepth : 8);
+  constexpr std::int64_t kFewTiles = 2;  // of rows: each of them may pack b for itself
   const bool first_shape = shape.mr == kernels_of(isa).shapes[0].mr;
   v.mc = v.nc = 1;
   Blocking b(p, v, kernels_of(isa));
   Ranked best;
   for (const std::int64_t row_most : {12, 24, 36, 48, 72, 96, 144, 240, 512}) {
-    if (row_most == 512 && s.rows > row_most) continue;  // in one tile: then its task packs b
+    if (row_most == 512 && s.rows > row_most) continue;  // only to have them in one tile
     v.mc = even_part(s.rows, std::max<std::int64_t>(row_most, shape.mr), shape.mr);
     for (const std::int64_t col_most : {16, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048}) {
       v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);
-      v.inside = b.variant.inside = !swapped && !b_constant && v.mc >= s.rows;
-      b.cut(v.mc, v.nc);
-      const bool smallest = best.variant.mc == 0;
-      if (!smallest && b.scratch_bytes > cache_bytes(isa)) continue;
-      const double found = score(cost_of(b, s, b_constant, left_cycles(b, s), 1), isa, p.dtype, s) *
-                           (first_shape ? 1 : 1.03);
-      if (smallest || found < best.score) best = {v, found, accepts(p, v).yes};
+      const bool may_pack_inside = !swapped && !b_constant && ceil_div(s.rows, v.mc) <= kFewTiles;
+      for (const bool inside : {false, true}) {
+        if (inside && !may_pack_inside) continue;
+        v.inside = b.variant.inside = inside;
+        b.cut(v.mc, v.nc);
+        const bool smallest = best.variant.mc == 0;
+        if (!smallest && b.scratch_bytes > cache_bytes(isa)) continue;
+        const double found =
+            score(cost_of(b, s, b_constant, left_cycles(b, s), 1), isa, p.dtype, s) *
+            (first_shape ? 1 : 1.03);
+        if (smallest || found < best.score) best = {v, found, accepts(p, v).yes};
+      }
     }
   }
   return best;
@@ -228,7 +242,7 @@ Decision accepts(const Problem& problem, const Variant& variant) {
         str("avx512bf16 multiplies bf16 only, the operands are ", problem.dtype));
   }
   if (variant.isa == Isa::kAmx && problem.dtype == DType::f32 && !has_f32_tiles()) {
-    return Decision::forbid("amx multiplies f32 only where PLAIT_CPU_F32_TILES=1 says so");
+    return Decision::forbid("PLAIT_CPU_F32_TILES=0 keeps f32 from amx");
   }
   if (variant.isa > detect_isa()) {
     return Decision::forbid(str("this machine offers ", name_of(detect_isa())));
