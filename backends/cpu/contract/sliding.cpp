@@ -12,8 +12,23 @@ namespace {
 
 constexpr std::int64_t kTaps = 3;
 
-/// From one row of the copy to the next, and so what tiles compute for a row of results.
-std::int64_t computed_pixels(const Stencil& s) { return s.wide.extent + (kTaps - 1) / s.stride; }
+/// Which pixels of a row that the window sees are inside the image: [lo, hi) of `all`.
+struct Seen {
+  std::int64_t lo, hi, all;
+};
+Seen seen_of(const Stencil& s) {
+  const std::int64_t all = (s.wide.extent - 1) * s.stride + kTaps;
+  const std::int64_t lo = std::clamp<std::int64_t>(s.col0 - s.left, 0, all);
+  return {lo, std::clamp<std::int64_t>(s.col1 - s.left, lo, all), all};
+}
+
+/// From one row of the copy to the next, and so what tiles compute for a row of results. A zero
+/// behind a row is also the one before the next.
+std::int64_t computed_pixels(const Stencil& s) {
+  const Seen seen = seen_of(s);
+  const bool shares = s.stride == 1 && seen.lo > 0 && seen.hi < seen.all;
+  return s.wide.extent + (kTaps - 1) / s.stride - (shares ? 1 : 0);
+}
 
 class Sliding : public Work {
  public:
@@ -29,7 +44,7 @@ class Sliding : public Work {
     pixel_ = spread(channels_, b_.element_bytes);
     bands_ = ceil_div(s_.high.extent, rows_);
     tiles_ = s_.image_count() * bands_ * b_.col_tiles;
-    plane_ = (rows_ + (kTaps - 1) / s_.stride) * pitch_ * pixel_;
+    plane_ = ((rows_ + (kTaps - 1) / s_.stride) * pitch_ + 1) * pixel_;
     for (std::int64_t k = 0; k < b_.depth; k += kPairDepth) {
       const std::int64_t tap = k / channels_;
       const std::int64_t row = s_.tap_row(tap / kTaps), col = s_.tap_col(tap % kTaps);
@@ -83,16 +98,14 @@ class Sliding : public Work {
   void copy(const std::uint16_t* source, std::int64_t image, std::int64_t row0, std::int64_t rows,
             std::uint16_t* dest) const {
     const std::int64_t from = s_.origin + s_.image_offset(image, &Axis::a);
-    const std::int64_t seen = (wide_ - 1) * s_.stride + kTaps;  // of a row
-    const std::int64_t lo = std::clamp<std::int64_t>(s_.col0 - s_.left, 0, seen);
-    const std::int64_t hi = std::clamp<std::int64_t>(s_.col1 - s_.left, lo, seen);
+    const Seen seen = seen_of(s_);
     const bool whole = s_.stride == 1 && pixel_ == channels_ && s_.col_step == channels_;
     for (std::int64_t y = 0; y < (rows - 1) * s_.stride + kTaps; ++y) {
       const std::int64_t h = s_.top + row0 * s_.stride + y;
       const bool inside = h >= s_.row0 && h < s_.row1;
-      const std::int64_t first = inside ? lo : seen, last = inside ? hi : seen;
+      const std::int64_t first = inside ? seen.lo : seen.all, last = inside ? seen.hi : seen.all;
       for (std::int64_t x = 0; x < first; ++x) zero(dest + place(y, x));
-      for (std::int64_t x = last; x < seen; ++x) zero(dest + place(y, x));
+      for (std::int64_t x = last; x < seen.all; ++x) zero(dest + place(y, x));
       if (first == last) continue;
       const std::uint16_t* row = source + from + h * s_.row_step + (s_.left + first) * s_.col_step;
       if (whole) {

@@ -159,11 +159,13 @@ Ranked best_sliding(const Problem& p, const SlidingSizes& z, Isa isa, const Tile
   v.mc = v.nc = 1;
   Blocking b(p, v, kernels_of(isa));
   const double pixels = static_cast<double>(s.rows), channels = static_cast<double>(z.channels);
-  const double waste = static_cast<double>(z.computed) / static_cast<double>(z.wide);
   Ranked best;
   for (std::int64_t rows = 1; rows == 1 || fits(rows); ++rows) {
     if (rows > 1 && ceil_div(z.high, rows) == ceil_div(z.high, rows - 1)) continue;
-    const double seen = static_cast<double>(rows + 2) / static_cast<double>(rows) * waste;
+    const double waste = static_cast<double>(round_up((rows - 1) * z.computed + z.wide, 16)) /
+                         static_cast<double>(rows * z.wide);
+    const double seen =
+        static_cast<double>((rows + 2) * z.computed) / static_cast<double>(rows * z.wide);
     const double copied = pixels * channels * seen * static_cast<double>(z.stride * z.stride);
     const double left = copied * (0.1 + stream_cycles(copied));
     for (const std::int64_t col_most : {64, 128, 256, 512, 1024}) {
