@@ -65,14 +65,20 @@ bool spin(std::chrono::nanoseconds time, Ready ready) {
   return false;
 }
 
+/// Tasks [next, last): neighbours go to one thread, and the same part of every step to the same
+/// thread, whose caches have what it wrote there in the step before.
+struct alignas(kLine) Share {
+  std::atomic<std::int64_t> next{0};
+  std::int64_t last = 0;
+};
+
 }  // namespace
 
 struct Pool::Shared {
   alignas(kLine) std::atomic<std::uint64_t> gate{0};
-  TaskFunction function = nullptr;  // these three are read by joined workers only
+  TaskFunction function = nullptr;  // these two are read by joined workers only
   void* context = nullptr;
-  std::int64_t tasks = 0;
-  alignas(kLine) std::atomic<std::int64_t> next{0};
+  std::vector<Share> shares;  // one per thread
   alignas(kLine) std::atomic<std::uint32_t> sleepers{0};
   std::atomic<std::uint32_t> bell{0};           // workers sleep on it
   std::atomic<std::uint32_t> caller_sleeps{0};  // the caller sleeps on it
@@ -81,14 +87,27 @@ struct Pool::Shared {
   std::chrono::nanoseconds spin_time{0};
   std::vector<std::thread> workers;
 
+  void cut(std::int64_t tasks) {
+    const std::int64_t threads = static_cast<std::int64_t>(shares.size());
+    for (std::int64_t i = 0; i < threads; ++i) {
+      Share& share = shares[static_cast<std::size_t>(i)];
+      share.next.store(tasks * i / threads, std::memory_order_relaxed);
+      share.last = tasks * (i + 1) / threads;
+    }
+  }
+
+  /// Its own share first, then what the others have left of theirs.
   void take_tasks(int thread) {
     const TaskFunction f = function;
     void* const with = context;
-    const std::int64_t count = tasks;
-    while (true) {
-      const std::int64_t task = next.fetch_add(1, std::memory_order_relaxed);
-      if (task >= count) return;
-      f(with, task, thread);
+    const std::size_t threads = shares.size();
+    for (std::size_t i = 0; i < threads; ++i) {
+      Share& share = shares[(static_cast<std::size_t>(thread) + i) % threads];
+      const std::int64_t last = share.last;
+      while (share.next.load(std::memory_order_relaxed) < last) {
+        const std::int64_t task = share.next.fetch_add(1, std::memory_order_relaxed);
+        if (task < last) f(with, task, thread);
+      }
     }
   }
 
@@ -153,6 +172,7 @@ struct Pool::Shared {
 Pool::Pool(int threads, bool pin, bool pin_caller)
     : threads_(threads), shared_(std::make_unique<Shared>()) {
   check(threads >= 1 && threads <= kMaxThreads, "a pool of ", threads, " threads");
+  shared_->shares = std::vector<Share>(static_cast<std::size_t>(threads));
   const std::vector<int>& cpus = process_cpus();
   const bool fits = threads <= static_cast<int>(cpus.size());
   if (fits) shared_->spin_time = kSpin;
@@ -191,8 +211,7 @@ void Pool::run(std::int64_t tasks, TaskFunction function, void* context) {
   } else {
     shared.function = function;
     shared.context = context;
-    shared.tasks = tasks;
-    shared.next.store(0, std::memory_order_relaxed);
+    shared.cut(tasks);
     shared.announce(kEpoch + kOpen, tasks - 1);
     shared.take_tasks(0);
     shared.gate.fetch_sub(kOpen);

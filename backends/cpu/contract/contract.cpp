@@ -212,12 +212,14 @@ class Blocked : public Work {
     return std::find(flags, flags + b_.pack_tasks, 0) == flags + b_.pack_tasks;
   }
 
-  /// What was copied inside a task stays while the other side moves.
+  /// What was copied inside a task stays while the other side moves. Where each task has one tile,
+  /// neighbours have the same of the problem's own m, as they have in the steps round this one.
   TilePlace tile_at(std::int64_t i) const {
-    const std::int64_t inner = b_.ahead ? b_.col_tiles : b_.row_tiles;
-    const std::int64_t outer = b_.ahead ? b_.row_tiles : b_.col_tiles;
+    const bool by_rows = b_.ahead || (b_.tiles_per_task == 1 && !variant.swapped);
+    const std::int64_t inner = by_rows ? b_.col_tiles : b_.row_tiles;
+    const std::int64_t outer = by_rows ? b_.row_tiles : b_.col_tiles;
     const std::int64_t x = i % inner, y = i / inner % outer;
-    const std::int64_t row0 = (b_.ahead ? y : x) * b_.mc, col0 = (b_.ahead ? x : y) * b_.nc;
+    const std::int64_t row0 = (by_rows ? y : x) * b_.mc, col0 = (by_rows ? x : y) * b_.nc;
     return {i / (inner * outer), row0, std::min(b_.mc, b_.rows - row0), col0,
             std::min(b_.nc, b_.cols - col0)};
   }
