@@ -23,8 +23,9 @@ class Pool {
 
   int threads() const { return threads_; }
 
-  /// Runs all tasks, in no particular order, and returns when all are done. With one thread or one
-  /// task it runs them here, in order. Allocates nothing. One run at a time: from inside a task, or
+  /// Runs all tasks and returns when all are done. Each thread begins with its own share, thread 0
+  /// with the first, and then helps the others: in no particular order. With one thread or one task
+  /// it runs them here, in order. Allocates nothing. One run at a time: from inside a task, or
   /// from a second thread while one is active, it is a Bug.
   void run(std::int64_t tasks, TaskFunction function, void* context);
 

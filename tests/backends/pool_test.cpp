@@ -96,6 +96,38 @@ TEST(Pool, TwoThreadsWorkAtOnce) {
   EXPECT_TRUE(met) << "a second thread never came";
 }
 
+TEST(Pool, NeighboursGoToOneThreadAndTheSameOnesInEveryRun) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one cpu";
+  Pool pool(2);
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> started{0};
+    std::vector<int> by(6, -1);
+    const auto start = Clock::now();
+    pool.each(6, [&](std::int64_t task, int thread) {
+      by[static_cast<std::size_t>(task)] = thread;
+      const int pair = started.fetch_add(1) / 2 + 1;  // two at a time: nobody is ahead
+      while (started.load() < 2 * pair && seconds_since(start) < 20) std::this_thread::yield();
+    });
+    ASSERT_LT(seconds_since(start), 20) << "round " << round;
+    ASSERT_EQ(by, (std::vector<int>{0, 0, 0, 1, 1, 1})) << "round " << round;
+  }
+}
+
+TEST(Pool, AnIdleThreadTakesWhatAnotherHasLeft) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one cpu";
+  Pool pool(2);
+  std::atomic<int> done{0};
+  const auto start = Clock::now();
+  pool.each(8, [&](std::int64_t task, int) {
+    if (task == 0) {  // the others, three of its own share among them, do not wait for it
+      while (done.load() < 7 && seconds_since(start) < 20) std::this_thread::yield();
+    }
+    done.fetch_add(1);
+  });
+  EXPECT_LT(seconds_since(start), 20);
+  EXPECT_EQ(done, 8);
+}
+
 TEST(Pool, WorkersWakeAfterASleep) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one cpu";
   Pool pool(2);
