@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "backends/cpu/cut.h"
 #include "base/cpus.h"
 #include "base/error.h"
 
@@ -76,7 +77,7 @@ struct alignas(kLine) Share {
 
 struct Pool::Shared {
   alignas(kLine) std::atomic<std::uint64_t> gate{0};
-  TaskFunction function = nullptr;  // these two are read by joined workers only
+  TaskFunction function = nullptr;  // these three are read by joined workers only
   void* context = nullptr;
   std::vector<Share> shares;  // one per thread
   alignas(kLine) std::atomic<std::uint32_t> sleepers{0};
@@ -89,10 +90,10 @@ struct Pool::Shared {
 
   void cut(std::int64_t tasks) {
     const std::int64_t threads = static_cast<std::int64_t>(shares.size());
-    for (std::int64_t i = 0; i < threads; ++i) {
-      Share& share = shares[static_cast<std::size_t>(i)];
-      share.next.store(tasks * i / threads, std::memory_order_relaxed);
-      share.last = tasks * (i + 1) / threads;
+    std::int64_t thread = 0, first = 0;
+    for (Share& share : shares) {
+      share.next.store(first, std::memory_order_relaxed);
+      share.last = first = first_row(++thread, threads, tasks);
     }
   }
 
