@@ -33,7 +33,6 @@ program: configure
 	@cmake --build --preset release --target plait -j $(JOBS)
 
 train: program
-	@cmake --build --preset release --target corpus
 	build/plait train preset:rwkv4-small --overwrite $(ARGS)
 
 test: configure

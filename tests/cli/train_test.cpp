@@ -29,6 +29,16 @@ TEST(Train, FromAPresetToASummary) {
   }
 }
 
+TEST(Train, TheDefaultTextIsBesideTheProgram) {
+  const TemporaryFolder folder;
+  const Outcome o = plait(
+      "train preset:rwkv4-small layers=1 width=8 context=8 batch=1 steps=1 eval.every=0 "
+      "sample.length=0 output.folder=" +
+      folder / "run");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_NE(o.out.find("corpus.txt: "), std::string::npos) << o.out;
+}
+
 TEST(Train, JsonIsTheSummaryAlone) {
   const TemporaryFolder folder;
   const Outcome o = plait(small(folder / "run") + " --json");
