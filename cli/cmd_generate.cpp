@@ -22,7 +22,7 @@ constexpr Flag kFlags[] = {
     {"--top-p", "X", "draw among the likeliest tokens that together have this probability"},
     {"--top-k", "N", "draw among so many of the likeliest tokens"},
     {"--seed", "N", "of what is drawn; 0 unless said"},
-    {"--backend", "NAME", "cpu (the default) or ref"},
+    {"--backend", "NAME", "cpu (the default), cuda or ref"},
     {"--threads", "N", "of the cpu backend; as many as there are cpus unless said"},
     kJsonFlag,
 };

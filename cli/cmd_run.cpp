@@ -29,7 +29,7 @@ constexpr Flag kFlags[] = {
     {"--against", "FILE", "run FILE on the same inputs and show how far the results are apart"},
     {"--within", "X", "with --against: fail where a relative difference is larger than X"},
     {"--trace-kernels", "", "list the steps of a run by the ids of their kernels"},
-    {"--backend", "NAME", "ref (the default), cpu, cuda or null"},
+    {"--backend", "NAME", "cpu (the default), cuda, ref or null"},
     {"--threads", "N", "of the cpu backend; as many as there are cpus unless said"},
     kFp32Flag,
     kFastFlag,
@@ -113,7 +113,7 @@ void run_run(const Args& args) {
   const bool json = args.has("--json");
   check_usage(args);
   if (is_plan(args.words()[0])) return run_plan_file(args, steps, seed);
-  const std::string backend = args.text("--backend", "ref");
+  const std::string backend = args.text("--backend", "cpu");
   std::unique_ptr<Target> target = make_target(backend, target_options(args));
   if (args.has("--trace-kernels") && !target) {
     throw UsageError("--trace-kernels needs --backend cpu or cuda: only these have programs");

@@ -95,7 +95,7 @@ TEST_F(KernelTrace, EveryBufferIsBoundOnce) {
 }
 
 TEST_F(KernelTrace, NeedsAProgram) {
-  const Outcome o = plait("run " + file + " --trace-kernels");
+  const Outcome o = plait("run " + file + " --backend ref --trace-kernels");
   EXPECT_EQ(o.code, 2);
   EXPECT_TRUE(o.err.starts_with("plait: run: --trace-kernels needs --backend cpu or cuda"))
       << o.err;

@@ -56,6 +56,20 @@ TEST_F(Run, PrintsStepsAndATableOfFetches) {
   EXPECT_TRUE(lines[4].ends_with("11.0")) << lines[4];
 }
 
+TEST_F(Run, TheCpuRunsItUnlessToldOtherwise) {
+  const Outcome o = plait("run " + given + " --json --trace-kernels");
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_FALSE(Json::parse(o.out)["kernels"].empty()) << o.out;
+}
+
+TEST_F(Run, WithoutACompilerItDoesNotFallBack) {
+  const Outcome o = shell("PATH=/nowhere PLAIT_CACHE=" + folder / "cache" + " $PLAIT run " + given);
+  EXPECT_EQ(o.code, 1);
+  EXPECT_EQ(o.out, "");
+  EXPECT_TRUE(o.err.starts_with("plait: no C compiler was found")) << o.err;
+  EXPECT_TRUE(o.err.ends_with(", or run with --backend ref\n")) << o.err;
+}
+
 TEST_F(Run, AsJson) {
   const Outcome o = plait("run " + given + " --steps 2 --json");
   ASSERT_EQ(o.code, 0) << o.err;
