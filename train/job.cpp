@@ -162,6 +162,7 @@ Job open_job(const TrainRequest& request) {
   job.parameters = count_parameters(package);
   if (!resumes) begin_folder(job, request);
   job.notes = job.folder->notes();
+  for (std::string& note : data.notes()) job.notes.push_back(std::move(note));
   make_session(job, std::move(package));
   load_first_weights(job);
   // From here on the folder holds a run.

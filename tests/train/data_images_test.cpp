@@ -237,10 +237,10 @@ TEST_F(DataImages, ClassesAreFoldersByName) {
 }
 
 TEST_F(DataImages, APictureThatIsGoneOrBadIsNamed) {
-  const std::string gone = write("d/a.png", png_bytes(1, 1, PNG_FORMAT_GRAY, {51}));
-  const std::string bad = write("d/b.png", png_bytes(1, 1, PNG_FORMAT_GRAY, {51}));
+  const std::string gone = write("d/a/1.png", png_bytes(1, 1, PNG_FORMAT_GRAY, {51}));
+  const std::string bad = write("d/b/2.png", png_bytes(1, 1, PNG_FORMAT_GRAY, {51}));
   const Data data({.kind = "images", .paths = {folder / "d"}});
-  const Sources sources = data.sources(picture_feeds({3, 1, 1}), 1);
+  const Sources sources = data.sources(picture_feeds({3, 1, 1}), 2);
   std::filesystem::remove(gone);
   std::filesystem::resize_file(bad, 45);
   Batch batch;
@@ -272,6 +272,47 @@ TEST_F(DataImages, FoldersWithoutPictures) {
               Data({.kind = "images", .paths = {"a", "b"}});
             }),
             "data of kind images is one folder; 2 are given");
+}
+
+TEST_F(DataImages, AFolderThatHasNotTwoClassesSaysWhatItMustLookLike) {
+  const std::string png = png_bytes(1, 1, PNG_FORMAT_GRAY, {51});
+  const auto wrong = [&](const std::string& name) {
+    return message_of([&] { Data({.kind = "images", .paths = {folder / name}}); });
+  };
+  const auto look = [&](const std::string& name) {
+    const std::string path = folder / name;
+    return ", so that all labels would be the same. A folder of images holds one folder per class, "
+           "at least two: " +
+           path + "/cat/1.png, " + path + "/dog/2.jpg";
+  };
+  write("flat/1.png", png);
+  write("flat/2.png", png);
+  EXPECT_EQ(wrong("flat"),
+            folder / "flat" + ": 2 pictures in it, but no class folders" + look("flat"));
+  write("one/cat/1.png", png);
+  EXPECT_EQ(wrong("one"),
+            folder / "one" + ": only one class folder in it (\"cat\")" + look("one"));
+}
+
+TEST_F(DataImages, FilesThatAreLeftOutAreCountedAndNamed) {
+  const std::string png = png_bytes(1, 1, PNG_FORMAT_GRAY, {51});
+  write("d/a/1.png", png);
+  write("d/b/2.png", png);
+  const DataSettings settings{.kind = "images", .paths = {folder / "d"}};
+  EXPECT_EQ(Data(settings).notes(), std::vector<std::string>{});
+  write("d/a/x.webp", "");
+  write("d/b/deep/y.gif", "");
+  write("d/b/z.webp", "");
+  write("d/LICENCE", "");
+  write("d/.hidden", "");
+  EXPECT_EQ(Data(settings).notes(),
+            std::vector<std::string>{folder / "d" +
+                                     ": 4 files left out, which are no .png, .jpg, .jpeg (1 .gif, "
+                                     "2 .webp, 1 without a suffix): LICENCE, a/x.webp, "
+                                     "b/deep/y.gif, b/z.webp"});
+  for (const char* name : {"d/a/m.gif", "d/a/n.gif"}) write(name, "");
+  EXPECT_TRUE(Data(settings).notes()[0].ends_with(
+      ": LICENCE, a/m.gif, a/n.gif, a/x.webp, b/deep/y.gif, ..."));
 }
 
 TEST_F(DataImages, ValidationIsEveryKthOrItsOwnFolder) {

@@ -107,12 +107,18 @@ void Data::open_pictures() {
   } else if (wanted && settings_.kind == "mnist" && has_mnist_test(paths[0])) {
     validation_set_ = std::make_shared<const ImageSet>(mnist(paths[0], "t10k"));
   }
-  // One folder without class folders has its own name for a class: nothing to compare.
-  const bool named = set_->classes.size() > 1;
-  if (validation_set_ && named && validation_set_->classes != set_->classes) {
+  if (validation_set_ && validation_set_->classes != set_->classes) {
     fail(validation_set_->name, ": its classes (", join(validation_set_->classes, ", "),
          ") are not those of ", set_->name, " (", join(set_->classes, ", "), ")");
   }
+}
+
+std::vector<std::string> Data::notes() const {
+  std::vector<std::string> notes;
+  for (const auto& set : {set_, validation_set_}) {
+    if (set && !set->note.empty()) notes.push_back(set->note);
+  }
+  return notes;
 }
 
 std::int64_t Data::limit() const {

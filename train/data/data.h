@@ -46,6 +46,9 @@ class Data {
   /// Of a text; none for the other kinds.
   const std::optional<Vocabulary>& vocabulary() const { return vocabulary_; }
 
+  /// What people should know of it: files that were left out.
+  std::vector<std::string> notes() const;
+
   /// For a model with these feeds (feeds_of its training graph) and this vocabulary or number of
   /// classes. UserError when they do not fit the data.
   Sources sources(std::span<const FeedType> feeds, std::int64_t limit) const;

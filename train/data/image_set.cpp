@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -14,6 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kSuffixes[] = {".png", ".jpg", ".jpeg"};
+constexpr std::size_t kMostNamed = 5;  // of the files that are left out
 
 /// The folder's own folders, by name.
 std::vector<std::string> folders_in(const std::string& folder) {
@@ -39,6 +41,42 @@ std::vector<std::string> pictures_below(const std::string& folder) {
   return files;
 }
 
+/// A classifier of one class is right about everything: nothing that it says means anything.
+void require_classes(const std::string& folder, const std::vector<std::string>& classes) {
+  if (classes.size() > 1) return;
+  const std::string why =
+      classes.empty() ? str(counted(pictures_below(folder).size(), "picture", "pictures"),
+                            " in it, but no class folders")
+                      : str("only one class folder in it (", quoted(classes[0]), ")");
+  fail(folder, ": ", why,
+       ", so that all labels would be the same. A folder of images holds one folder per class, at "
+       "least two: ",
+       folder, "/cat/1.png, ", folder, "/dog/2.jpg");
+}
+
+/// `2 files that are no .png, .jpg, .jpeg were left out (1 .gif, 1 .webp): cat/a.gif, b.webp`;
+/// empty where there are none.
+std::string left_out_note(const std::string& folder) {
+  std::vector<std::string> names;
+  std::map<std::string, std::size_t> kinds;
+  const std::vector<std::string> pictures = files_below(folder, kSuffixes);
+  for (const std::string& file : files_below(folder)) {  // both are sorted
+    if (std::binary_search(pictures.begin(), pictures.end(), file)) continue;
+    const std::string kind = fs::path(file).extension().string();
+    ++kinds[kind.empty() ? "without a suffix" : kind];
+    names.push_back(fs::path(file).lexically_relative(folder).string());
+  }
+  if (names.empty()) return "";
+  std::vector<std::string> counts;
+  for (const auto& [kind, count] : kinds) counts.push_back(str(count, " ", kind));
+  const std::string found = counted(names.size(), "file", "files");
+  const bool cut = names.size() > kMostNamed;
+  if (cut) names.resize(kMostNamed);
+  return str(folder, ": ", found, " left out, which ", found.starts_with("1 ") ? "is" : "are",
+             " no ", join({std::begin(kSuffixes), std::end(kSuffixes)}, ", "), " (",
+             join(counts, ", "), "): ", join(names, ", "), cut ? ", ..." : "");
+}
+
 }  // namespace
 
 ImageSet image_folder(const std::string& folder) {
@@ -46,22 +84,18 @@ ImageSet image_folder(const std::string& folder) {
   set.name = folder;
   set.classes = folders_in(folder);
   set.normal = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};  // ImageNet's
+  set.note = left_out_note(folder);
   std::vector<std::string> files;
-  if (set.classes.empty()) {
-    files = pictures_below(folder);
-    set.classes = {fs::path(folder).filename().string()};
-    set.labels.assign(files.size(), 0);
-  } else {
-    for (std::size_t label = 0; label < set.classes.size(); ++label) {
-      const std::vector<std::string> some = pictures_below(folder + "/" + set.classes[label]);
-      files.insert(files.end(), some.begin(), some.end());
-      set.labels.insert(set.labels.end(), some.size(), static_cast<std::int64_t>(label));
-    }
-    if (files_below(folder, kSuffixes).size() != files.size()) {
-      fail(folder, ": pictures both beside the class folders and in them (class ",
-           quoted(set.classes[0]), ")");
-    }
+  for (std::size_t label = 0; label < set.classes.size(); ++label) {
+    const std::vector<std::string> some = pictures_below(folder + "/" + set.classes[label]);
+    files.insert(files.end(), some.begin(), some.end());
+    set.labels.insert(set.labels.end(), some.size(), static_cast<std::int64_t>(label));
   }
+  if (!files.empty() && files_below(folder, kSuffixes).size() != files.size()) {
+    fail(folder, ": pictures both beside the class folders and in them (class ",
+         quoted(set.classes[0]), ")");
+  }
+  require_classes(folder, set.classes);
   set.fingerprint = kFnv64;
   for (const std::string& file : files) {
     std::error_code ignored;

@@ -21,11 +21,12 @@ struct ImageSet {
   std::function<Image(std::int64_t index)> image;  // may be called by several threads
   std::uint64_t fingerprint = 0;
   Normal normal;  // what is usual for these pictures
+  std::string note{};  // for people: files that were left out; empty where there are none
 };
 
-/// The classes are the folder's folders, sorted by name; a folder with pictures of its own and no
-/// folders is one class. Files are read when they are asked for. UserError when a folder is missing
-/// or has no picture.
+/// The classes are the folder's folders, sorted by name; pictures lie anywhere below them. Files are
+/// read when they are asked for. UserError when a folder is missing or has no picture, or when
+/// there are not at least two classes.
 ImageSet image_folder(const std::string& folder);
 
 /// Files of records of 3,073 bytes, or folders that hold data_batch_*.bin. UserError when there is
