@@ -135,6 +135,8 @@ constexpr double kGather = 1e-4;       // the same of another slice's sums
 constexpr double kSplit = 2.5;         // the second kernel
 constexpr double kMany = 0.08;         // the same for each split of more than kManySplits
 constexpr double kPick = 2e-4;         // an element that is brought by itself
+constexpr double kSimple = 2e4;        // products without tiles per microsecond and multiprocessor
+constexpr double kSimpleStep = 0.02;   // from a thread's product to its next one
 
 /// Microseconds of a step's products on one multiprocessor.
 double product_us(const Form& f, const Shape& s) {
@@ -235,6 +237,7 @@ int block_bytes(const Form& f, const Shape& s) {
 
 int held_blocks(const Form& f, const Shape& s) {
   if (s.core == Core::kPair) return 1;
+  if (s.core == Core::kSimple) return 2048 / s.threads();
   const int sums = s.bm * s.bn / (s.warps_m * s.warps_n * 32);
   const int held = 16 * turned_squares(f, s);
   const int registers = sums + held + (s.core == Core::kWgmma ? 46 : 96);
@@ -285,10 +288,23 @@ double pair_cost(const Form& f, const Shape& s, const DimBindings& largest) {
   return kBegin + 1 + products + (tiles - 1) * next + store;
 }
 
+/// Without tiles: as many products as the multiprocessors that have a block do at once, or one
+/// thread's, one behind the other.
+double simple_cost(const Form& f, const Shape& s, const DimBindings& largest) {
+  const double elements =
+      f.calls * number(f.batch, largest) * number(f.rows, largest) * number(f.columns, largest);
+  const double depth = number(f.k, largest);
+  const double blocks = std::ceil(elements * s.lanes / s.threads());
+  const double busy = std::min<double>(blocks, kMultiprocessors);
+  const double work = elements * (depth / kSimple + f.element_us) / busy;
+  return kBegin + std::max(work, std::ceil(depth / s.lanes) * kSimpleStep);
+}
+
 /// Blocks run in waves; in a wave each block's steps take as long as a tile needs to come, or as
 /// all groups of the multiprocessor need for theirs.
 double cost(const Form& f, const Shape& s, const DimBindings& largest) {
   if (s.core == Core::kPair) return pair_cost(f, s, largest);
+  if (s.core == Core::kSimple) return simple_cost(f, s, largest);
   const double tiles = tile_count(f, s, largest) * s.splits;
   const double held = std::min<double>(held_blocks(f, s), std::ceil(tiles / kMultiprocessors));
   const double waves = std::ceil(tiles / (kMultiprocessors * held));

@@ -71,6 +71,37 @@ TEST(CudaProductShape, SplitsFollowTheTiles) {
   EXPECT_EQ(first({.n = 32, .h = 28, .w = 28, .c = 512, .o = 512}).substr(0, 13), "128x256x64.wg");
 }
 
+/// Whatever the sizes: a product of one row may have no better kernel than the one without tiles.
+TEST(CudaProductShape, EverySizeHasATime) {
+  const std::int64_t sizes[] = {1, 2, 3, 5, 8, 13, 31, 64, 96, 256, 1000, 2048};
+  const auto expect_a_time = [](const loop::Contraction& given) {
+    loop::Contraction c = given;
+    for (const DType t : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+      c.dtype = t;
+      for (const bool pairs : {false, true}) {
+        const double us = product_us(c, nullptr, {}, {.tf32 = pairs, .pairs = pairs});
+        EXPECT_TRUE(us > 0 && us < 1e9) << name_of(t) << ": " << us << " us";
+      }
+    }
+  };
+  for (const std::int64_t m : sizes) {
+    for (const std::int64_t n : sizes) {
+      for (const std::int64_t k : sizes) {
+        if (m * n * k > 1 << 24) continue;
+        SCOPED_TRACE(str(m, "x", n, "x", k));
+        expect_a_time(contraction_of(cpu::matmul({.m = m, .n = n, .k = k})));
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+  for (const std::int64_t batch : {1, 2, 3, 31}) {
+    const ConvShape image{.n = batch, .h = 7, .w = 7, .c = 3, .o = 64};
+    expect_a_time(contraction_of(cpu::conv(image)));
+    expect_a_time(contraction_of(cpu::conv_weight_grad(image)));
+    expect_a_time(contraction_of(cpu::conv_input_grad(image, 0, 0)));
+  }
+}
+
 TEST(CudaProductShape, VariantsAreTextThatComesBack) {
   loop::Contraction c = contraction_of(cpu::matmul({.m = 512, .n = 256, .k = 4096}));
   c.dtype = DType::bf16;
