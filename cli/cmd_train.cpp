@@ -44,10 +44,25 @@ std::string called_as() {
   return first.empty() ? "plait" : first;
 }
 
+/// Prints while that can be done. A run is worth more than its lines: it goes on without them.
+void print_while_read(std::string_view text) {
+  static bool lost = false;
+  if (lost) return;
+  try {
+    print(text);
+  } catch (const OutputClosed&) {
+    lost = true;
+    note("nobody reads the output any more: training goes on without it");
+  } catch (const RunError& e) {
+    lost = true;
+    note(str(e.what(), ": training goes on without it"));
+  }
+}
+
 train::Progress::Place place_of(bool json) {
   const Clock::time_point start = Clock::now();
   train::Progress::Place place;
-  place.print = json ? print_error : print;
+  place.print = json ? print_error : print_while_read;
   place.seconds = [start] { return seconds_since(start); };
   place.redraws = json ? error_is_terminal() : output_is_terminal();
   place.columns = [json] { return train::terminal_columns(json ? STDERR_FILENO : STDOUT_FILENO); };
@@ -99,13 +114,6 @@ void draw_curves(const Args& args) {
   print(str("wrote ", path, "\n"));
 }
 
-/// How to go on after an error, where there is a run to go on with.
-std::string with_resume(std::string error, const std::string& folder) {
-  if (!std::filesystem::exists(folder + "/" + train::kConfigFile)) return error;
-  while (error.ends_with('.')) error.pop_back();
-  return str(error, ". To go on: ", called_as(), " train --resume ", folder);
-}
-
 void run_train(const Args& args) {
   if (args.has("--presets")) return list_presets();
   if (args.has("--curves")) return draw_curves(args);
@@ -113,16 +121,13 @@ void run_train(const Args& args) {
   const train::TrainRequest request = request_from(args);
   const train::StopSignal signal;
   const std::string& folder = request.config.output.folder;
-  train::TrainResult result;
-  try {
-    result = train::train(request);
-  } catch (const RunError& e) {
-    throw RunError(with_resume(e.what(), folder));
-  }
+  const train::TrainResult result = train::train(request);
   if (!result.finished) {
-    request.place.print(str(train::StopSignal::name(), ": stopped after step ", result.step, " of ",
-                            result.steps, "; to go on: ", request.program, " train --resume ",
-                            folder, "\n"));
+    const std::string stopped = str(train::StopSignal::name(), ": stopped ");
+    request.place.print(result.begun
+                            ? str(stopped, "after step ", result.step, " of ", result.steps,
+                                  "; to go on: ", request.program, " train --resume ", folder, "\n")
+                            : str(stopped, "before the first step: ", folder, " is as it was\n"));
   }
   if (args.has("--json")) print(result.summary);
 }
@@ -140,8 +145,10 @@ constinit const Command kTrain{
         "A config is TOML; docs/train.md lists every key. key=value comes over what the file\n"
         "says: `steps=200 optimizer.lr=1e-3`. The output folder gets config.toml (all keys),\n"
         "metrics.jsonl, TensorBoard events, checkpoints, and at the end curve.svg, summary.json.\n"
-        "Ctrl-C or SIGTERM: the step is finished, a checkpoint written, and how to go on is said;\n"
-        "a second one ends at once. A resumed run gives the same bits as one that never stopped.\n",
+        "Ctrl-C, SIGTERM or a terminal that closes: the step is finished, a checkpoint written, "
+        "and\n"
+        "how to go on is said; a second Ctrl-C ends at once. A resumed run gives the same bits as "
+        "one that never stopped.\n",
     .example =
         "  $ plait train preset:rwkv4-small\n"
         "  $ plait train run.toml steps=500 output.folder=runs/first\n"

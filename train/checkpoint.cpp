@@ -15,6 +15,7 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "train/crc32c.h"
+#include "train/own_files.h"
 
 namespace plait::train {
 namespace {
@@ -44,6 +45,39 @@ std::int64_t step_of(std::string_view name) {
 std::string folder_of(const std::string& run) { return str(run, "/", kCheckpointFolder); }
 std::string last_name(const std::string& path) { return fs::path(path).filename().string(); }
 
+bool is_of_checkpoint(std::string_view name) {
+  return name == kWeightsFile || name == kOthersFile || name == kStateFile;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    names.push_back(it->path().filename().string());
+  }
+  return names;
+}
+
+/// What somebody else put into a checkpoint's folder.
+std::vector<std::string> strangers_in(const std::string& path) {
+  std::vector<std::string> names = names_in(path);
+  std::erase_if(names, is_of_checkpoint);
+  return names;
+}
+
+/// `.tmp-PID-NUMBER-step-N` or `.tmp-PID-NUMBER-old-step-N`: as temporary_in makes them.
+bool is_temporary(std::string_view name) {
+  if (!name.starts_with(kTemporary)) return false;
+  name.remove_prefix(kTemporary.size());
+  for (int i = 0; i < 2; ++i) {
+    const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+    if (digits == 0 || name.substr(digits, 1) != "-") return false;
+    name.remove_prefix(digits + 1);
+  }
+  if (name.starts_with("old-")) name.remove_prefix(4);
+  return step_of(name) >= 0;
+}
+
 /// A name in `folder` that nobody else uses and that a later start removes.
 std::string temporary_in(const std::string& folder, const std::string& name) {
   static std::atomic<unsigned> counter{0};
@@ -56,10 +90,15 @@ class Writer {
   Writer(Disk& disk, std::string folder, std::int64_t step, std::uint64_t needed)
       : disk_(disk), folder_(std::move(folder)), step_(step), needed_(needed) {
     temporary_ = temporary_in(folder_, name_of(step));
+    const std::string run = fs::path(folder_).parent_path().string();
     if (disk_.make_folder(folder_) != 0) {
       if (errno != EEXIST) fails("make the folder", folder_);
-    } else if (const std::string run = fs::path(folder_).parent_path().string();
-               !sync_folder(disk_, run)) {
+      if (!is_real_folder(folder_)) {
+        throw RunError(str(folder_,
+                           " is no folder, or a link to one: checkpoints lie in the run's "
+                           "own folder. Make the run's folder itself the link"));
+      }
+    } else if (!sync_folder(disk_, run)) {
       fails("sync", run);
     }
     if (disk_.make_folder(temporary_) != 0) fails("make the folder", temporary_);
@@ -73,12 +112,17 @@ class Writer {
   }
 
   /// Gives it its name; one that had it before is gone then.
-  std::string publish() {
+  std::string publish(OwnFiles& own) {
     const std::string path = folder_ + "/" + name_of(step_);
     if (!sync_folder(disk_, temporary_)) fails("sync", temporary_);
-    if (disk_.rename(temporary_, path) != 0) {
-      const bool taken = errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR;
-      if (!taken || !replace(path)) fails("rename to", path);
+    const std::string listed = str(kCheckpointFolder, "/", name_of(step_));
+    if (!own.has(listed) && is_strange(path)) {
+      errno = EEXIST;
+      fails("write", path + ", which this run has not written,");
+    }
+    if (!own.add(listed)) fails("list", path);
+    if (disk_.rename_new(temporary_, path) != 0) {
+      if (errno != EEXIST || !is_real_folder(path) || !replace(path)) fails("rename to", path);
     }
     if (!sync_folder(disk_, folder_)) throw RunError(str("cannot sync ", folder_, reason()));
     return path;
@@ -99,15 +143,26 @@ class Writer {
       }
       temporary_ = old;
     }
-    remove_tree(disk_, temporary_);
+    remove_checkpoint(disk_, temporary_);
+    for (const std::string& name : names_in(temporary_)) {  // what was put beside the old one
+      disk_.rename_new(temporary_ + "/" + name, path + "/" + name);
+    }
+    disk_.remove_folder(temporary_);
     return true;
+  }
+
+  /// Somebody else's checkpoint, or no folder.
+  static bool is_strange(const std::string& path) {
+    if (!is_taken(path)) return false;
+    const std::vector<std::string> names = names_in(path);
+    return !is_real_folder(path) || std::any_of(names.begin(), names.end(), is_of_checkpoint);
   }
 
   [[noreturn]] void fails(std::string_view action, const std::string& path) {
     const int cause = errno;
     const bool space = cause == ENOSPC || cause == EDQUOT || cause == EFBIG;
     const bool refused = cause == EROFS || cause == EACCES || cause == EPERM;
-    remove_tree(disk_, temporary_);
+    remove_checkpoint(disk_, temporary_);
     std::string text = str("cannot ", action, " ", path, ": ", std::strerror(cause),
                            ". The checkpoint of step ", step_, " is not written");
     if (space) {
@@ -125,10 +180,15 @@ class Writer {
 };
 
 void remove_old(Disk& disk, const std::string& path, std::vector<std::string>& notes) {
+  if (const auto others = strangers_in(path); !others.empty()) {
+    notes.push_back(str("the old checkpoint ", path, " is kept: it holds ", others[0],
+                        ", which is not the run's"));
+    return;
+  }
   // Under its temporary name first: a piece of it is never taken for a checkpoint.
   const std::string folder = fs::path(path).parent_path().string();
   const std::string temporary = temporary_in(folder, "old-" + last_name(path));
-  if (disk.rename(path, temporary) != 0 || !remove_tree(disk, temporary)) {
+  if (disk.rename_new(path, temporary) != 0 || !remove_checkpoint(disk, temporary)) {
     notes.push_back(str("cannot remove the old checkpoint ", path, ": ", std::strerror(errno)));
   }
 }
@@ -197,16 +257,18 @@ Written write_checkpoint(const std::string& run, const TrainState& state, const 
       state_text(state, {{kWeightsFile, {~0ULL, 0}}, {kOthersFile, {~0ULL, 0}}}).size();
   Written written;
   written.bytes = bytes_in(w.parts()) + bytes_in(o.parts()) + state_bytes;
+  OwnFiles own(run, disk);
   Writer writer(disk, folder_of(run), state.step, written.bytes);
   FileSums sums;
   sums[kWeightsFile] = writer.write(kWeightsFile, w.parts());
   sums[kOthersFile] = writer.write(kOthersFile, o.parts());
   sums[kStateFile] = writer.write(kStateFile, {state_text(state, sums)});
-  written.path = writer.publish();
+  written.path = writer.publish(own);
   written.bytes = 0;
   for (const auto& [name, sum] : sums) written.bytes += sum.bytes;
   int kept = 0;
   for (const std::string& path : checkpoints_of(run)) {
+    if (!own.has(str(kCheckpointFolder, "/", last_name(path)))) continue;
     const bool beyond = step_of(last_name(path)) > state.step;
     if (beyond || ++kept > keep) remove_old(disk, path, written.notes);
   }
@@ -267,17 +329,28 @@ Latest load_latest(const std::string& run, Need need) {
   fail(run, " has no whole checkpoint: ", join(latest.notes, "; "));
 }
 
+bool remove_checkpoint(Disk& disk, const std::string& path) {
+  int cause = 0;
+  // The state first: without it the rest is no checkpoint.
+  for (const char* name : {kStateFile, kOthersFile, kWeightsFile}) {
+    const std::string file = str(path, "/", name);
+    if (!is_real_folder(file) && disk.remove_file(file) != 0 && errno != ENOENT) cause = errno;
+  }
+  if (disk.remove_folder(path) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST) {
+    cause = errno;
+  }
+  errno = cause;
+  return cause == 0;
+}
+
 std::vector<std::string> remove_leftovers(const std::string& run, Disk& disk) {
   std::vector<std::string> notes;
-  std::error_code error;
-  std::vector<std::string> found;
-  for (fs::directory_iterator it(folder_of(run), error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->path().filename().string().starts_with(kTemporary))
-      found.push_back(it->path().string());
-  }
-  for (const std::string& path : found) {
-    const bool gone = remove_tree(disk, path);
+  const std::string folder = folder_of(run);
+  if (!is_real_folder(folder)) return notes;
+  for (const std::string& name : names_in(folder)) {
+    const std::string path = folder + "/" + name;
+    if (!is_temporary(name) || !is_real_folder(path)) continue;
+    const bool gone = remove_checkpoint(disk, path);
     notes.push_back(gone ? str("removed ", path, ", left by a run that was killed")
                          : str("cannot remove ", path, ": ", std::strerror(errno)));
   }

@@ -35,8 +35,9 @@ struct Written {
   std::vector<std::string> notes;  // old ones that could not be removed
 };
 
-/// Writes the checkpoint of state.step under a temporary name, syncs, renames, syncs; then removes
-/// all but the `keep` newest up to this step, and those beyond it (of a run that went back).
+/// Writes the checkpoint of state.step under a temporary name, lists it (own_files.h), syncs,
+/// renames, syncs; then removes, of those that the run has listed, all but the `keep` newest up to
+/// this step, and those beyond it (of a run that went back).
 /// RunError names the path, the reason and the bytes needed: then nothing of it remains and every
 /// older one is as it was.
 Written write_checkpoint(const std::string& run, const TrainState& state, const Tensors& weights,
@@ -61,6 +62,10 @@ struct Latest {
 
 /// The newest whole checkpoint. UserError when there is none.
 Latest load_latest(const std::string& run, Need need = Need::all);
+
+/// Removes a checkpoint's files, and its folder where nothing else lies in it. False and errno
+/// where something of it remains.
+bool remove_checkpoint(Disk& disk, const std::string& path);
 
 /// Removes what killed runs left behind; says what. The run must be locked (RunFolder does both).
 std::vector<std::string> remove_leftovers(const std::string& run, Disk& disk = real_disk());

@@ -36,6 +36,14 @@ int Disk::make_folder(const std::string& path) { return ::mkdir(path.c_str(), 07
 int Disk::rename(const std::string& from, const std::string& to) {
   return ::rename(from.c_str(), to.c_str());
 }
+int Disk::rename_new(const std::string& from, const std::string& to) {
+  const int result = ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE);
+  if (result == 0 || (errno != EINVAL && errno != ENOSYS)) return result;
+  struct stat about {};  // a file system that cannot: in two steps
+  if (::lstat(to.c_str(), &about) != 0) return ::rename(from.c_str(), to.c_str());
+  errno = EEXIST;
+  return -1;
+}
 int Disk::exchange(const std::string& a, const std::string& b) {
   return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE);
 }

@@ -22,6 +22,8 @@ class Disk {
   virtual int close(int file);
   virtual int make_folder(const std::string& path);
   virtual int rename(const std::string& from, const std::string& to);
+  /// EEXIST where `to` is there.
+  virtual int rename_new(const std::string& from, const std::string& to);
   /// Both must exist: each takes the other's name at once.
   virtual int exchange(const std::string& a, const std::string& b);
   virtual int cut(int file, std::int64_t bytes);

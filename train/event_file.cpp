@@ -87,7 +87,7 @@ std::string tfrecord(std::string_view bytes) {
 EventFile::EventFile(const std::string& folder, std::int64_t step, double wall_seconds, Disk& disk)
     : path_(next_path(folder, wall_seconds)),
       disk_(disk),
-      file_(disk, path_, O_WRONLY | O_CREAT | O_APPEND) {
+      file_(disk, path_, O_WRONLY | O_CREAT | O_EXCL | O_APPEND) {
   if (!file_.good()) throw RunError(str("cannot write ", path_, ": ", std::strerror(errno)));
   append_whole(
       disk_, file_, path_,

@@ -137,6 +137,11 @@ void begin_folder(Job& job, const TrainRequest& request) {
   if (job.vocabulary) job.folder->write(kVocabFile, job.vocabulary->json());
 }
 
+/// Before the first step, so that no step is taken for nothing.
+void claim_files(RunFolder& folder) {
+  for (const char* name : {kConfigFile, kMetricsFile, kCurveFile, kSummaryFile}) folder.claim(name);
+}
+
 }  // namespace
 
 Job open_job(const TrainRequest& request) {
@@ -161,11 +166,11 @@ Job open_job(const TrainRequest& request) {
   job.steps = steps_of(job);
   job.parameters = count_parameters(package);
   if (!resumes) begin_folder(job, request);
+  claim_files(*job.folder);
   job.notes = job.folder->notes();
   for (std::string& note : data.notes()) job.notes.push_back(std::move(note));
   make_session(job, std::move(package));
-  load_first_weights(job);
-  // From here on the folder holds a run.
+  if (!resumes) load_first_weights(job);  // restore() does where there is no checkpoint
   job.folder->write(kConfigFile, to_toml(job.config));
   return job;
 }

@@ -32,7 +32,7 @@ struct Job {
 };
 
 /// Opens or makes the folder, reads the data, builds and compiles the model. States have their
-/// initial values, or those of model.init_from.
+/// initial values, or those of model.init_from; those of a resumed run are set by restore().
 Job open_job(const TrainRequest& request);
 
 /// The initial states again.

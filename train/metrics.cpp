@@ -162,7 +162,7 @@ std::vector<Record> read_metrics(const std::string& path) {
 Metrics::Metrics(const std::string& run, std::int64_t step, double wall_seconds, Disk& disk)
     : path_(str(run, "/", kMetricsFile)),
       disk_(disk),
-      file_(disk, path_, O_WRONLY | O_CREAT | O_APPEND),
+      file_(disk, path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW),
       events_(run, step, wall_seconds, disk) {
   if (!file_.good()) throw RunError(str("cannot write ", path_, ": ", std::strerror(errno)));
 }

@@ -89,6 +89,7 @@ class Metrics {
   void log(const Record& record, double wall_seconds);
   /// To be called before a checkpoint is written: what it covers is then on the disk.
   void sync();
+  const std::string& event_path() const { return events_.path(); }
 
  private:
   std::string path_;

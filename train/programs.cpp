@@ -34,7 +34,7 @@ Origin read_origin(const std::string& path) {
 
 }  // namespace
 
-void load_program(Session& session, const Wanted& wanted, const RunFolder& folder,
+void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
                   std::vector<std::string>& notes) {
   const std::string name = wanted.request.graph + kPlanSuffix, path = folder.file(name);
   const ir::Graph graph = wanted_graph(session.package(), wanted.request);

@@ -19,7 +19,7 @@ struct Wanted {
 /// Gives the session the folder's program (GRAPH.plan) where it was made from the same graph,
 /// target and options; otherwise compiles one and keeps it. Notes say why a kept one is not used,
 /// and when it is one of another build of Plait.
-void load_program(Session& session, const Wanted& wanted, const RunFolder& folder,
+void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
                   std::vector<std::string>& notes);
 
 }  // namespace plait::train

@@ -54,11 +54,12 @@ TrainState first_state(const Job& job) {
 }
 
 TrainState restore(Job& job, std::vector<std::string>& notes) {
-  if (checkpoints_of(job.folder->path()).empty()) {
+  // Before a run is in place, what lies there is another one's.
+  if (checkpoints_of(job.folder->root()).empty()) {
     start_over(job);
     return first_state(job);
   }
-  Latest latest = load_latest(job.folder->path());
+  Latest latest = load_latest(job.folder->root());
   notes.insert(notes.end(), latest.notes.begin(), latest.notes.end());
   TrainState& state = latest.checkpoint.state;
   check_same_data(job, state, latest.path);

@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM as a question that a loop asks: the first one is a request to end, a second
-// one ends the process at once, as it would without this.
+// SIGINT, SIGTERM and SIGHUP as a question that a loop asks: the first one is a request to end, a
+// second SIGINT or SIGTERM ends the process at once, as it would without this.
 #pragma once
 
 #include <signal.h>
@@ -15,12 +15,12 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
 
   static bool asked();
-  /// `SIGINT`, `SIGTERM`, or nothing.
+  /// `SIGINT`, `SIGTERM`, `SIGHUP`, or nothing.
   static const char* name();
 
  private:
   struct sigaction interrupt_ {
-  }, terminate_{};  // as they were
+  }, terminate_{}, hangup_{};  // as they were
 };
 
 }  // namespace plait::train

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 
 #include "base/text.h"
 #include "nn/optimizer.h"
@@ -46,14 +47,26 @@ double peak_of(const Job& job) {
   return by_threads && job.operations > 0 ? measured_peak(job.threads, false) : 0;
 }
 
+bool lies_in(const std::string& file, const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const std::string inside = fs::weakly_canonical(folder, error).string() + "/";
+  return !file.empty() && fs::weakly_canonical(file, error).string().starts_with(inside);
+}
+
 class Trainer {
  public:
   explicit Trainer(const TrainRequest& request);
   TrainResult run();
+  /// Whether the folder holds this run.
+  bool begun() const { return job_.folder->in_place(); }
 
  private:
   void begin();
   void say_what_runs();
+  /// The first step is done: the run takes its place in the folder, and is told of there.
+  void settle();
+  void open_metrics();
   StepResult take_step();
   void after_step(const StepResult& result);
   Record record_of(const StepResult& result);
@@ -61,6 +74,8 @@ class Trainer {
   void correct_peak(Record& record);
   void evaluate_into(Record& record);
   void save();
+  /// A checkpoint of the states as they are now, where the run's files lie now.
+  Written write_states();
   void fill_state();
   /// What the model writes, from its last checkpoint; empty where no sample is asked for.
   std::string sample();
@@ -112,7 +127,7 @@ void Trainer::begin() {
   }
   smoothed_ = {state_.loss_sum, state_.loss_weight};
   elapsed_before_ = state_.elapsed_seconds;
-  metrics_ = std::make_unique<Metrics>(run, state_.step, wall_seconds());
+  if (job_.folder->in_place()) open_metrics();
   progress_ = std::make_unique<Progress>(request_.place, state_.step, job_.steps);
   const LoaderOptions options{job_.config.train.batch, static_cast<int>(job_.config.data.prefetch),
                               1};
@@ -121,6 +136,22 @@ void Trainer::begin() {
   say_what_runs();
   begin_ = request_.place.seconds();
   throughput_.start(begin_);
+}
+
+void Trainer::open_metrics() {
+  metrics_ = std::make_unique<Metrics>(job_.folder->path(), state_.step, wall_seconds());
+  job_.folder->own(std::filesystem::path(metrics_->event_path()).filename().string());
+}
+
+void Trainer::settle() {
+  // Its first weights may be those of the run that goes: then it must never have to begin anew.
+  const std::string& run = job_.folder->path();
+  const bool from_here = lies_in(job_.config.model.init_from, run);
+  if (from_here) write_states();
+  job_.folder->take_place();
+  if (from_here) checkpoint_ = checkpoints_of(run)[0];
+  if (from_here) saved_step_ = state_.step;
+  open_metrics();
 }
 
 void Trainer::say_what_runs() {
@@ -224,9 +255,7 @@ void Trainer::fill_state() {
   state_.elapsed_seconds = elapsed_before_ + seconds_since_begin();
 }
 
-void Trainer::save() {
-  if (saved_step_ == state_.step) return;
-  const double start = request_.place.seconds();
+Written Trainer::write_states() {
   fill_state();
   const States states = states_of(*job_.session);
   const std::string bad = first_non_finite(states.weights);
@@ -236,10 +265,15 @@ void Trainer::save() {
     state_.loss_scale = scale->second.real(0);
     state_.good_steps = states.others.at(std::string(nn::kGoodState)).integer(0);
   }
+  return write_checkpoint(job_.folder->root(), state_, states.weights, states.others,
+                          static_cast<int>(job_.config.checkpoint.keep));
+}
+
+void Trainer::save() {
+  if (saved_step_ == state_.step) return;
+  const double start = request_.place.seconds();
   metrics_->sync();
-  const Written written =
-      write_checkpoint(job_.folder->path(), state_, states.weights, states.others,
-                       static_cast<int>(job_.config.checkpoint.keep));
+  const Written written = write_states();
   checkpoint_ = written.path;
   saved_step_ = state_.step;
   for (const std::string& note : written.notes) progress_->note("note: " + note);
@@ -261,7 +295,7 @@ void Trainer::stop_at_non_finite(const std::string& what) {
 }
 
 TrainResult Trainer::run() {
-  TrainResult out{false, state_.step, job_.steps, job_.folder->path()};
+  TrainResult out{false, false, state_.step, job_.steps, job_.folder->path()};
   while (state_.step < job_.steps && !request_.stop()) {
     const StepResult result = take_step();
     if (!result.skipped && std::isfinite(result.loss)) left_out_in_a_row_ = 0;
@@ -274,13 +308,15 @@ TrainResult Trainer::run() {
     if (!std::isfinite(result.loss) && job_.config.train.on_nan == "stop") {
       stop_at_non_finite(std::isnan(result.loss) ? "loss is NaN" : str("loss is ", result.loss));
     }
+    if (!job_.folder->in_place()) settle();
     after_step(result);
     const std::int64_t every = job_.config.checkpoint.every;
     if (every > 0 && state_.step % every == 0) save();
   }
-  if (state_.step > 0) save();
+  if (job_.folder->in_place() && state_.step > 0) save();
   out.step = state_.step;
   out.checkpoint = checkpoint_;
+  out.begun = begun();
   out.finished = state_.step >= job_.steps;
   if (out.finished) finish(out);
   return out;
@@ -310,7 +346,22 @@ void Trainer::finish(TrainResult& result) {
 
 TrainResult train(const TrainRequest& request) {
   request.place.print(str(request.config.model.name, ": reading data, compiling\n"));
-  return Trainer(request).run();
+  bool begun = request.open == RunFolder::Open::resume;
+  try {
+    Trainer trainer(request);
+    try {
+      return trainer.run();
+    } catch (...) {
+      begun = trainer.begun();
+      throw;
+    }
+  } catch (const RunError& e) {
+    if (!begun) throw;
+    std::string said = e.what();
+    while (said.ends_with('.')) said.pop_back();
+    throw RunError(str(said, ". To go on: ", request.program, " train --resume ",
+                       request.config.output.folder));
+  }
 }
 
 }  // namespace plait::train

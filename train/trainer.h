@@ -23,6 +23,7 @@ struct TrainRequest {
 
 struct TrainResult {
   bool finished = false;  // or else stopped when asked to
+  bool begun = false;     // the folder holds the run: it took a step, or was resumed
   std::int64_t step = 0, steps = 0;
   std::string folder;
   std::string checkpoint{};  // the newest; empty when none was written
@@ -30,7 +31,8 @@ struct TrainResult {
 };
 
 /// UserError on a config, data or folder that does not fit; RunError when the disk fails or the
-/// loss is not finite: then the folder holds the newest whole checkpoint.
+/// loss is not finite: then the folder holds the newest whole checkpoint. Until the first step is
+/// done the folder stays as it was, whatever goes wrong.
 TrainResult train(const TrainRequest& request);
 
 }  // namespace plait::train

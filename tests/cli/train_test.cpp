@@ -64,6 +64,46 @@ TEST(Train, ARunIsTakenUpOrRefused) {
   EXPECT_EQ(picture.out, "wrote " + (folder / "c.svg") + "\n");
 }
 
+TEST(Train, GoesOnWhenNobodyReadsItsOutput) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const Outcome closed = shell("{ sleep 0.1; $PLAIT " + small(run) + "; echo $? >&2; } | true");
+  EXPECT_EQ(closed.err,
+            "plait: nobody reads the output any more: training goes on without it\n0\n");
+  EXPECT_TRUE(fs::exists(run + "/checkpoints/step-00000012/state.json"));
+  const Outcome full = plait(small(folder / "full") + " >/dev/full");
+  EXPECT_EQ(full.code, 0);
+  EXPECT_EQ(full.err,
+            "plait: cannot write the output: No space left on device: training goes on without "
+            "it\n");
+  EXPECT_TRUE(fs::exists(folder / "full/checkpoints/step-00000012/state.json"));
+}
+
+TEST(Train, ATerminalThatClosesIsASignalToStop) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const Outcome o = shell("$PLAIT train preset:mlp steps=100000000 output.folder=" + run +
+                          " & for i in $(seq 300); do [ -s " + run +
+                          "/metrics.jsonl ] && break; sleep 0.1; done; kill -HUP $!; wait $!");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_NE(o.out.find("SIGHUP: stopped after step "), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("checkpoint " + run), std::string::npos) << o.out;
+}
+
+TEST(Train, AStartThatFailsLeavesWhatWasThere) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  EXPECT_EQ(shell("CC=/nowhere PLAIT_CACHE=" + (folder / "cache") + " $PLAIT " + small(run)).code,
+            1);
+  EXPECT_FALSE(fs::exists(run));
+  ASSERT_EQ(plait(small(run)).code, 0);
+  const Outcome o = shell("CC=/nowhere PLAIT_CACHE=" + (folder / "cache") + " $PLAIT " +
+                          small(run) + " --overwrite");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_EQ(o.err.find("--resume"), std::string::npos) << o.err;
+  EXPECT_EQ(plait("train --resume " + run + " steps=13").code, 0);
+}
+
 TEST(Train, WrongUsage) {
   EXPECT_EQ(plait("train").err,
             "plait: train: wants CONFIG.toml, preset:NAME or --resume RUN. See `plait train "

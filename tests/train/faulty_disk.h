@@ -46,6 +46,9 @@ class FaultyDisk : public train::Disk {
   int rename(const std::string& a, const std::string& b) override {
     return fails() ? -1 : Disk::rename(a, b);
   }
+  int rename_new(const std::string& a, const std::string& b) override {
+    return fails() ? -1 : Disk::rename_new(a, b);
+  }
   int exchange(const std::string& a, const std::string& b) override {
     return fails() ? -1 : Disk::exchange(a, b);
   }

@@ -171,8 +171,9 @@ TEST(Metrics, TimingsAreNamed) {
 TEST(Metrics, AFullDevice) {
   const test::TemporaryFolder run;
   const std::string path = run / "metrics.jsonl";
-  std::filesystem::create_symlink("/dev/full", path);
-  Metrics metrics(run.path(), 0, 1);
+  test::FaultyDisk disk(3, ENOSPC);  // behind two files that are opened and what events begin with
+  disk.spare_removals();
+  Metrics metrics(run.path(), 0, 1, disk);
   EXPECT_EQ(message_of<RunError>([&] { metrics.log(at(1), 1); }),
             "cannot write " + path + ": No space left on device");
 }

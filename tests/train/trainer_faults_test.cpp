@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "io/file.h"
+#include "io/safetensors.h"
 #include "tests/raises.h"
 #include "tests/train/small_run.h"
 #include "train/metrics.h"
@@ -44,6 +45,22 @@ TEST(TrainerFaults, ASignalEndsTheRunAfterItsStep) {
   EXPECT_TRUE(same_end(runs.end_of("run"), runs.end_of("whole")));
 }
 
+TEST(TrainerFaults, ATerminalThatClosesAsksOnce) {
+  {
+    const StopSignal signal;
+    raise(SIGHUP);
+    raise(SIGHUP);  // the shell and the system may both say so
+    EXPECT_STREQ(StopSignal::name(), "SIGHUP");
+  }
+  const auto before = ::signal(SIGHUP, SIG_IGN);  // nohup
+  {
+    const StopSignal signal;
+    raise(SIGHUP);
+    EXPECT_FALSE(StopSignal::asked());
+  }
+  ::signal(SIGHUP, before);
+}
+
 TEST(TrainerFaultsDeathTest, ASecondSignalEndsTheProcess) {
   EXPECT_EXIT(
       {
@@ -54,14 +71,55 @@ TEST(TrainerFaultsDeathTest, ASecondSignalEndsTheProcess) {
       testing::KilledBySignal(SIGINT), "");
 }
 
-TEST(TrainerFaults, AStopBeforeTheFirstStep) {
+TEST(TrainerFaults, AStopBeforeTheFirstStepLeavesNothing) {
   SmallRuns runs;
   TrainRequest request = runs.request("run", RunFolder::Open::fresh);
   request.stop = [] { return true; };
-  EXPECT_FALSE(train(request).finished);
+  const TrainResult result = train(request);
+  EXPECT_FALSE(result.finished);
+  EXPECT_FALSE(result.begun);
+  EXPECT_FALSE(fs::exists(runs.path("run")));
+}
+
+TEST(TrainerFaults, AStopAfterTheFirstStep) {
+  SmallRuns runs;
+  EXPECT_TRUE(runs.run("run", 1).begun);
   EXPECT_TRUE(runs.resume("run").finished);
   runs.run("whole");
   EXPECT_TRUE(same_end(runs.end_of("run"), runs.end_of("whole")));
+}
+
+/// A start that fails before its first step leaves what was there, and else nothing.
+TEST(TrainerFaults, AStartThatFailsLeavesNothing) {
+  SmallRuns runs;
+  const std::vector<std::string> bad = {"init_from=" + runs.path("none")};
+  message_of([&] { runs.run("run", 0, bad); });
+  EXPECT_FALSE(fs::exists(runs.path("run")));
+  runs.run("run", 3);
+  const Checkpoint before = runs.end_of("run");
+  message_of([&] { runs.run("run", 0, bad, RunFolder::Open::overwrite); });
+  EXPECT_TRUE(same_end(runs.end_of("run"), before));
+  Tensors weights = before.weights;  // a first loss that is not finite: none is looked for there
+  for (auto& [name, w] : weights) std::memset(w.data(), 0xff, w.byte_count());
+  const auto bytes = io::safetensors_bytes(weights, {}, "NaN");
+  io::write_file(runs.path("nan"), bytes.parts());
+  message_of<RunError>(
+      [&] { runs.run("run", 0, {"init_from=" + runs.path("nan")}, RunFolder::Open::overwrite); });
+  EXPECT_TRUE(same_end(runs.end_of("run"), before));
+  EXPECT_TRUE(runs.resume("run").finished);
+}
+
+TEST(TrainerFaults, ARunTakesThePlaceOfTheOneItsWeightsAreOf) {
+  SmallRuns runs;
+  runs.run("run", 3);
+  const std::string weights = checkpoints_of(runs.path("run"))[0] + "/" + kWeightsFile;
+  fs::copy_file(weights, runs.path("copy"));
+  runs.run("whole", 0, {"init_from=" + runs.path("copy")});
+  const auto first = runs.run("run", 2, {"init_from=" + weights}, RunFolder::Open::overwrite);
+  EXPECT_FALSE(fs::exists(weights));
+  EXPECT_EQ(first.step, 2);
+  EXPECT_TRUE(runs.resume("run").finished);
+  EXPECT_TRUE(test::same(runs.end_of("run").weights, runs.end_of("whole").weights));
 }
 
 TEST(TrainerFaults, ADamagedCheckpointIsPassedOver) {
