@@ -80,7 +80,7 @@ while [ "$done" -lt "$kills" ]; do
   fi
   grep -q 'passed over\|is not whole' "$work/log" && give_up "a checkpoint was damaged"
   [ "$(newest "$run")" -ge "$before" ] || give_up "checkpoint $before is gone"
-  [ -n "$(find "$run" -name '.*' ! -name '.' 2>/dev/null)" ] && mid_write=$((mid_write + 1))
+  [ -n "$(find "$run" '(' -name '.*tmp*' -o -path '*/.plait/tmp-*' -o -name new ')' 2>/dev/null)" ] && mid_write=$((mid_write + 1))
   if [ "$status" -eq 0 ]; then
     [ "$(result "$run")" = "$wanted" ] || give_up "a resumed run ended with other bits"
     runs=$((runs + 1))

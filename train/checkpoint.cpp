@@ -122,7 +122,7 @@ class Writer {
     }
     if (!own.add(listed)) fails("list", path);
     if (disk_.rename_new(temporary_, path) != 0) {
-      if (errno != EEXIST || !is_real_folder(path) || !replace(path)) fails("rename to", path);
+      if (errno != EEXIST || !replace(path)) fails("rename to", path);
     }
     if (!sync_folder(disk_, folder_)) throw RunError(str("cannot sync ", folder_, reason()));
     return path;
@@ -142,6 +142,10 @@ class Writer {
         return false;
       }
       temporary_ = old;
+    }
+    if (!is_real_folder(temporary_)) {
+      disk_.remove_file(temporary_);
+      return true;
     }
     remove_checkpoint(disk_, temporary_);
     for (const std::string& name : names_in(temporary_)) {  // what was put beside the old one
