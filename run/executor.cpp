@@ -79,17 +79,21 @@ void check_fits(const plan::Program& p, std::int64_t free) {
 
 }  // namespace
 
-Executor::Executor(plan::Program program, const Target& target) : program_(std::move(program)) {
+Executor::Executor(plan::Program program, const Target& target)
+    : program_(std::move(program)), placement_(placement_of(program_, fence_mode())) {
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::vector<Call>> calls;
   for (const plan::Step& s : program_.steps) calls.push_back(s.calls);
   code_ = target.load(calls, program_.texts, program_.whole);
   const std::optional<std::int64_t> before = target.free_bytes();
   if (before) check_fits(program_, *before);
-  states_ = target.allocate(program_.states_bytes, "states");
-  arena_ = target.allocate(program_.arena_bytes, "the arena");
-  scratch_ = target.allocate(program_.scratch_bytes, "workspace");
+  states_ = target.allocate(placement_.states.bytes, "states");
+  arena_ = target.allocate(placement_.arena.bytes, "the arena");
+  scratch_ = target.allocate(placement_.scratch.bytes, "workspace");
   if (before) measured_bytes_ = *before - *target.free_bytes();
+  protect_fences(*states_, placement_.states);
+  protect_fences(*arena_, placement_.arena);
+  protect_fences(*scratch_, placement_.scratch);
   for (const auto& [held, array] : program_.constants) put(held, array);
   if (program_.symbols.empty()) set_sizes({});
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -111,12 +115,12 @@ void Executor::set_sizes(const DimBindings& sizes) {
     memory.bytes.push_back(program_.buffers[b].bytes);
   }
   memory.shared_bytes = program_.shared_bytes;
-  memory.shared = scratch_->data();
-  memory.side = memory.shared + program_.shared_bytes;
-  memory.side_bytes = program_.side_bytes;
-  memory.threads = memory.side + program_.side_bytes * (program_.lanes - 1);
-  memory.thread_bytes = program_.thread_bytes;
-  memory.persistent = memory.threads + program_.thread_bytes * program_.threads;
+  memory.shared = scratch_->data() + placement_.shared;
+  memory.side = scratch_->data() + placement_.side;
+  memory.side_bytes = placement_.side_bytes;
+  memory.threads = scratch_->data() + placement_.threads;
+  memory.thread_bytes = placement_.thread_bytes;
+  memory.persistent = scratch_->data() + placement_.persistent;
   for (const plan::Binding& feed : program_.feeds) {
     memory.feeds.push_back(program_.values[at(feed.held)].buffer);
   }
@@ -148,7 +152,7 @@ Space& Executor::space_of(int buffer) const {
   return program_.buffers[at(buffer)].space == plan::Space::kArena ? *arena_ : *states_;
 }
 
-std::int64_t Executor::offset_of(int buffer) const { return program_.buffers[at(buffer)].offset; }
+std::int64_t Executor::offset_of(int buffer) const { return placement_.offsets[at(buffer)]; }
 
 Laid Executor::laid_of(int held, const Array& value) const {
   return {static_cast<std::int64_t>(size_of(value.dtype())), value.sizes(),
@@ -248,8 +252,8 @@ void Executor::zero_state(const std::string& name) {
   const int held = held_state(name);
   bool done = !is_packed(held);
   const auto zero = [&](int value) {
-    const plan::Buffer& buffer = program_.buffers[at(program_.values[at(value)].buffer)];
-    done = done && states_->zero(buffer.offset, buffer.bytes);
+    const int buffer = program_.values[at(value)].buffer;
+    done = done && states_->zero(offset_of(buffer), program_.buffers[at(buffer)].bytes);
   };
   zero(held);
   each_copy(name, zero);
@@ -306,7 +310,13 @@ std::map<std::string, Array> Executor::fetches() const {
   return out;
 }
 
+void Executor::fill_unset() {
+  fill_region(*arena_, placement_.arena);
+  fill_region(*scratch_, placement_.scratch);
+}
+
 void Executor::run() {
+  fill_unset();
   const char* error = nullptr;
   if (code_->run_whole(error)) {
     if (error) throw RunError(str(error, " (in ", program_.graph_name, ")"));

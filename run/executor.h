@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "plan/program.h"
+#include "run/placement.h"
 
 namespace plait {
 
@@ -82,6 +83,8 @@ class Executor {
   ir::Type wanted(int held) const;
   void put(int held, const Array& value);
   void fill(int held, const Array& pattern);
+  /// Writes NaN patterns over what the next run has to write itself, where a test asks for it.
+  void fill_unset();
   /// Those of a state that the program keeps rounded: they are set with it.
   template <class See>
   void each_copy(const std::string& state, See see) {
@@ -95,6 +98,7 @@ class Executor {
   Array take(int held) const;
 
   plan::Program program_;
+  Placement placement_;
   std::unique_ptr<Space> states_, arena_, scratch_;
   std::unique_ptr<Code> code_;
   DimBindings sizes_;

@@ -1,0 +1,177 @@
+// Offsets as planned, or buffer by buffer with protected pages between them.
+#include "run/placement.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace plait {
+namespace {
+
+constexpr int kPattern = 0xFF;  // NaN in every float dtype, -1 in every integer
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+/// Bytes from the first element of a buffer to its last, at the symbols' largest sizes.
+std::vector<std::int64_t> exact_bytes(const plan::Program& p) {
+  const DimBindings most = plan::largest(p.symbols);
+  std::vector<std::int64_t> bytes(p.buffers.size(), 0), width(p.buffers.size(), 1);
+  for (const plan::Held& held : p.values) {
+    if (held.buffer < 0) continue;
+    const auto each = static_cast<std::int64_t>(size_of(held.type.dtype));
+    const std::int64_t all = evaluate(held.type.elements(), most) * each;
+    bytes[at(held.buffer)] = std::max(bytes[at(held.buffer)], all);
+    width[at(held.buffer)] = std::max(width[at(held.buffer)], each);
+  }
+  for (std::size_t b = 0; b < bytes.size(); ++b) bytes[b] = rounded_up(bytes[b], width[b]);
+  return bytes;
+}
+
+/// Puts pieces one behind the other, each on pages of its own behind a protected one.
+class Spread {
+ public:
+  Spread(PlacedRegion& region, FenceMode mode)
+      : region_(region), mode_(mode), page_(sysconf(_SC_PAGESIZE)) {
+    fence();
+  }
+
+  /// The piece's offset; a fence is behind it.
+  std::int64_t add(std::int64_t bytes, bool filled) {
+    const std::int64_t begin = region_.bytes, end = begin + rounded_up(bytes, page_);
+    if (filled && end > begin) region_.filled.push_back({begin, end});
+    region_.bytes = end;
+    fence();
+    return mode_ == FenceMode::kLow ? begin : end - bytes;
+  }
+
+  /// `count` pieces of the same size; the first one's offset.
+  std::int64_t add(std::int64_t count, std::int64_t bytes, std::int64_t& apart) {
+    bytes = rounded_up(bytes, plan::kAlignment);
+    apart = rounded_up(bytes, page_) + page_;
+    std::int64_t first = region_.bytes;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t offset = add(bytes, true);
+      if (i == 0) first = offset;
+    }
+    return first;
+  }
+
+ private:
+  void fence() {
+    region_.fences.push_back({region_.bytes, region_.bytes + page_});
+    region_.bytes += page_;
+  }
+
+  PlacedRegion& region_;
+  FenceMode mode_;
+  std::int64_t page_;
+};
+
+std::vector<char> fed_buffers(const plan::Program& p) {
+  std::vector<char> fed(p.buffers.size(), 0);
+  for (const plan::Binding& f : p.feeds) fed[at(p.values[at(f.held)].buffer)] = 1;
+  return fed;
+}
+
+Placement spread_out(const plan::Program& p, FenceMode mode) {
+  Placement out;
+  const std::vector<std::int64_t> bytes = exact_bytes(p);
+  const std::vector<char> fed = fed_buffers(p);
+  Spread states(out.states, mode), arena(out.arena, mode), scratch(out.scratch, mode);
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const bool in_arena = p.buffers[b].space == plan::Space::kArena;
+    out.offsets.push_back(in_arena ? arena.add(bytes[b], !fed[b]) : states.add(bytes[b], false));
+  }
+  std::int64_t apart = 0;
+  out.shared = scratch.add(1, p.shared_bytes, apart);
+  out.side = scratch.add(p.lanes - 1, p.side_bytes, out.side_bytes);
+  out.threads = scratch.add(p.threads, p.thread_bytes, out.thread_bytes);
+  out.persistent = scratch.add(rounded_up(p.persistent_bytes, plan::kAlignment), false);
+  return out;
+}
+
+/// What the planned arena holds besides feeds.
+std::vector<ByteRange> unfed(const plan::Program& p) {
+  const std::vector<char> fed = fed_buffers(p);
+  std::vector<ByteRange> taken, out;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const plan::Buffer& buffer = p.buffers[b];
+    if (fed[b]) taken.push_back({buffer.offset, buffer.offset + buffer.bytes});
+  }
+  std::sort(taken.begin(), taken.end(),
+            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  std::int64_t from = 0;
+  for (const ByteRange& r : taken) {
+    if (r.begin > from) out.push_back({from, r.begin});
+    from = std::max(from, r.end);
+  }
+  if (p.arena_bytes > from) out.push_back({from, p.arena_bytes});
+  return out;
+}
+
+}  // namespace
+
+FenceMode fence_mode() {
+  const char* given = std::getenv("PLAIT_FENCE");
+  const std::string_view mode = given ? given : "";
+  if (mode.empty()) return FenceMode::kNone;
+  if (mode == "fill") return FenceMode::kFill;
+  if (mode == "low") return FenceMode::kLow;
+  if (mode == "high") return FenceMode::kHigh;
+  fail("PLAIT_FENCE is \"", mode, "\": it is fill, low, high or unset");
+}
+
+Placement placement_of(const plan::Program& p, FenceMode mode) {
+  if (mode == FenceMode::kLow || mode == FenceMode::kHigh) return spread_out(p, mode);
+  Placement out;
+  for (const plan::Buffer& b : p.buffers) out.offsets.push_back(b.offset);
+  out.states.bytes = p.states_bytes;
+  out.arena.bytes = p.arena_bytes;
+  out.scratch.bytes = p.scratch_bytes;
+  out.side = p.shared_bytes;
+  out.side_bytes = p.side_bytes;
+  out.threads = out.side + p.side_bytes * (p.lanes - 1);
+  out.thread_bytes = p.thread_bytes;
+  out.persistent = out.threads + p.thread_bytes * p.threads;
+  if (mode == FenceMode::kFill) {
+    out.arena.filled = unfed(p);
+    if (out.persistent > 0) out.scratch.filled = {{0, out.persistent}};
+  }
+  return out;
+}
+
+void protect_fences(const Space& space, const PlacedRegion& region) {
+  if (region.fences.empty()) return;
+  if (!space.is_host()) {
+    throw RunError("PLAIT_FENCE=low and high need memory of the host: set it to fill there");
+  }
+  for (const ByteRange& r : region.fences) {
+    if (::mprotect(space.data() + r.begin, at(r.end - r.begin), PROT_NONE) == 0) continue;
+    throw RunError(str("PLAIT_FENCE: ", region.fences.size(), " pages cannot be protected: ",
+                       std::strerror(errno), ". A smaller program has fewer buffers"));
+  }
+}
+
+void fill_region(Space& space, const PlacedRegion& region) {
+  constexpr std::int64_t kPiece = 1 << 20;
+  if (region.filled.empty()) return;
+  const std::vector<char> pattern(kPiece, static_cast<char>(kPattern));
+  for (const ByteRange& r : region.filled) {
+    for (std::int64_t from = r.begin; from < r.end; from += kPiece) {
+      space.write(from, pattern.data(), std::min(kPiece, r.end - from));
+    }
+  }
+}
+
+}  // namespace plait
