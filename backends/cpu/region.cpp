@@ -1,10 +1,12 @@
-// Memory by mmap.
+// Memory by mmap, with a fence on both sides: pages that may be read and take no memory. A compiler
+// may load a whole vector of which it uses a part; beside a region that is then no fault.
 #include "backends/cpu/region.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -13,24 +15,38 @@
 namespace plait::cpu {
 namespace {
 
+constexpr std::int64_t kLargePage = 2 << 20;
+
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
 Region::Region(std::int64_t bytes, const std::string& what) : bytes_(bytes) {
   if (bytes == 0) return;
-  void* got = mmap(nullptr, at(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (got == MAP_FAILED) {
+  const std::int64_t page = sysconf(_SC_PAGESIZE), room = rounded_up(bytes, page);
+  const std::int64_t unit = bytes >= kLargePage ? kLargePage : page;  // where it begins
+  mapped_ = room + page + unit;
+  void* got = mmap(nullptr, at(mapped_), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (got != MAP_FAILED) {
+    map_ = static_cast<char*>(got);
+    const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(map_));
+    data_ = map_ + (rounded_up(address + page, unit) - address);
+  }
+  if (!data_ || mprotect(data_, at(room), PROT_READ | PROT_WRITE) != 0) {
+    if (map_) munmap(map_, at(mapped_));
     throw RunError(str("no memory for ", what, ": ", bytes, " bytes were asked for"));
   }
-  data_ = static_cast<char*>(got);
   // Pages come with the first step, large ones where the system has them: a program is ready at
   // once, and every later step finds them there.
   madvise(data_, at(bytes), MADV_HUGEPAGE);
 }
 
 Region::~Region() {
-  if (data_) munmap(data_, at(bytes_));
+  if (map_) munmap(map_, at(mapped_));
 }
 
 void Region::write(std::int64_t offset, const void* from, std::int64_t bytes) {

@@ -1,4 +1,5 @@
-// Anonymous memory of the host, page-aligned; pages are present once they were touched.
+// Anonymous memory of the host, page-aligned, between pages that may be read; pages are present
+// once they were touched.
 #pragma once
 
 #include <string>
@@ -21,8 +22,8 @@ class Region : public Space {
   std::int64_t resident_bytes() const override;  // by pages
 
  private:
-  char* data_ = nullptr;
-  std::int64_t bytes_ = 0;
+  char *map_ = nullptr, *data_ = nullptr;
+  std::int64_t mapped_ = 0, bytes_ = 0;
 };
 
 }  // namespace plait::cpu
