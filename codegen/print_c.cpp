@@ -294,8 +294,9 @@ class Contracting {
     if (c_.guarded) {
       out_.add(str("const int64_t h = hB + hM + hK + ", n_.text(c_.h0), ", w_ = wB + wM + wK + ",
                    n_.text(c_.w0), ";"));
-      out_.add(str("if (h < 0 || h >= ", n_.text(c_.height),
-                   " || w_ < 0 || w_ >= ", n_.text(c_.width), ") continue;"));
+      // A block, not a `continue`: where the sum has one term there is no loop of its own to go on.
+      out_.open(str("if (h >= 0 && h < ", n_.text(c_.height), " && w_ >= 0 && w_ < ",
+                    n_.text(c_.width), ")"));
     }
     out_.add(str("const ", type, " a = ", a, ";"));
     std::string b = "turned[kB + n0 + j]";
@@ -304,6 +305,7 @@ class Contracting {
     }
     out_.add("#pragma omp simd");
     out_.add(str("for (int64_t j = 0; j < w; ++j) acc[j] += a * ", b, ";"));
+    if (c_.guarded) out_.close();
     for (std::size_t i = 0; i < std::max<std::size_t>(1, c_.k.size()); ++i) out_.close();
   }
 

@@ -146,6 +146,8 @@ Form form_of(const loop::Contraction& c, bool stores) {
   merge(f.batch, with_c({&Axis::a, &Axis::b, &Axis::h, &Axis::w}));
   merge(f.rows, with_c({f.a.step, &Axis::h, &Axis::w}));
   merge(f.columns, with_c({f.b.step, &Axis::h, &Axis::w}));
+  // One index where nothing is summed: several would be told apart by dividing by none.
+  if (extent_of(f.k).is(0)) f.k.assign(1, {0});
   if (f.k.empty()) f.k.push_back({});
   order_k(f);
   choose_access(f, f.a, f.rows);
