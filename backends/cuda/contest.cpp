@@ -1,16 +1,18 @@
 // Choosing, measuring, keeping.
 #include "backends/cuda/contest.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <map>
 
 #include "backends/cuda/code.h"
+#include "backends/cuda/library_guess.h"
 #include "backends/cuda/trial.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "codegen/cache.h"
 #include "codegen/cuda/product.h"
-#include "codegen/cuda/product_element.h"
 
 namespace plait::cuda {
 namespace {
@@ -19,8 +21,9 @@ namespace {
 constexpr std::size_t kMostVariants = 4, kMostOfATile = 2;
 // None is where the guess is so many times what a library took.
 constexpr double kTooSlow = 1.6;
+constexpr double kNever = std::numeric_limits<double>::infinity();
 // How choices are measured: those kept from another way of measuring are not taken.
-constexpr const char* kTrials = "trials 2 ";
+constexpr const char* kTrials = "trials 3 ";
 
 std::string time_text(const std::string& what, double seconds) {
   char text[32];
@@ -52,29 +55,16 @@ bool has_few_channels(const loop::BoundContraction& c) {
   return false;
 }
 
-// Of an H200: a library's call, and the kernel behind it, by its bytes.
-constexpr double kCallUs = 2, kOperationsPerUs = 760e6, kBytesPerUs = 3.8e6;
 // Our own kernel is taken where it is guessed to take less than this part of the library's time.
 constexpr double kOwnPart = 0.95;
 
-/// Microseconds of the kernel apart behind a product.
-double behind_us(const loop::BoundContraction& c, DType product, const loop::Kernel& epilogue) {
-  const codegen::cuda::ElementBytes moved = codegen::cuda::element_bytes(epilogue);
-  const auto bytes =
-      static_cast<double>(moved.loaded + moved.stored) + static_cast<double>(size_of(product));
-  double elements = 1;
-  for (const auto* axes : {&c.batch, &c.m, &c.n}) {
-    for (const auto& x : *axes) elements *= static_cast<double>(x.extent);
-  }
-  return kCallUs + elements * bytes / kBytesPerUs;
+/// In a line of its own: libraries say more than one.
+std::string line_of(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
 }  // namespace
-
-double library_us(std::int64_t operations, DType dtype) {
-  const double rate = is_half(dtype) ? kOperationsPerUs : kOperationsPerUs / 2;
-  return kCallUs + static_cast<double>(operations) / rate;
-}
 
 std::unique_ptr<LibraryCall> Contest::call(const Problem& p, bool fused, const std::string& id,
                                            bool slow, std::string& why) const {
@@ -94,7 +84,7 @@ Choice Contest::as_choice(const Problem& p, const LibraryCall& call, bool fused)
   return out;
 }
 
-Choice Contest::guessed(const Problem& p) const {
+Choice Contest::first_guess(const Problem& p, std::unique_ptr<LibraryCall>& made) const {
   Choice out;
   std::string why;
   const bool tensor_cores = is_half(p.bound.dtype) || (p.bound.dtype == DType::f32 && tf32_);
@@ -105,7 +95,7 @@ Choice Contest::guessed(const Problem& p) const {
   }
   for (const bool fused : {true, false}) {
     if (fused && !p.fused) continue;
-    const auto made = call(p, fused, "", false, why);
+    made = call(p, fused, "", false, why);
     if (!made) continue;
     out = as_choice(p, *made, fused);
     out.why = "the library's first guess";
@@ -127,34 +117,97 @@ Choice Contest::guessed(const Problem& p) const {
   return out;
 }
 
+Choice Contest::guessed(const Problem& p) const {
+  std::unique_ptr<LibraryCall> made;
+  Choice guess = first_guess(p, made);
+  if (guess.generated) return guess;
+  const std::uint64_t key = fnv1a64(key_of(p, guess.kernel));
+  std::optional<std::string> against = codegen::cache::load("guess", key);
+  if (!against) {
+    against = objection(p, *made, guess);
+    if (!against) return guess;
+    codegen::cache::store("guess", key, *against);
+  }
+  if (against->empty()) return guess;
+  made.reset();
+  Choice out = measured(p);
+  out.why = str(*against, "; ", out.why);
+  return out;
+}
+
+std::optional<std::string> Contest::objection(const Problem& p, const LibraryCall& call,
+                                              const Choice& guess) const {
+  const double ceiling = ceiling_us(p.bound, guess.apart.value_or(p.bound.dtype), tf32_);
+  const auto is_slow = [&](double seconds) { return is_far_below(seconds * 1e6, ceiling); };
+  std::optional<Trial> trial;
+  try {
+    trial.emplace(device_, p.bound, guess.fused ? p.epilogue : nullptr, p.largest, Trial::kWarm);
+  } catch (const RunError&) {
+    return std::nullopt;
+  }
+  try {
+    const double seconds = trial->glance(call, guess.fused ? p.fused : std::nullopt, is_slow);
+    if (!is_slow(seconds)) return "";
+    return str("the library's first guess, ", time_text(call.id(), seconds),
+               ", is far below its ceiling", time_text("", ceiling * 1e-6));
+  } catch (const RunError& e) {
+    return str("the library's first guess, ", call.id(), ", does not run: ", line_of(e.what()));
+  }
+}
+
 Choice Contest::measured(const Problem& p) const {
-  const std::uint64_t key = fnv1a64(key_of(p));
+  const std::uint64_t key = fnv1a64(key_of(p, ""));
   if (const auto stored = codegen::cache::load("choice", key)) {
     if (std::optional<Choice> found = kept(p, *stored)) return *found;
   }
-  Trial trial(device_, p.bound, p.epilogue, p.largest);
+  std::optional<Trial> trial;
+  try {
+    trial.emplace(device_, p.bound, p.epilogue, p.largest, Trial::kCold);
+  } catch (const RunError& e) {
+    std::unique_ptr<LibraryCall> ignored;
+    Choice guess = first_guess(p, ignored);
+    guess.why = str(guess.why, "; not measured: ", line_of(e.what()));
+    return guess;
+  }
   std::vector<std::string> times;
-  Entry best{{}, 1e9};
+  Choice won = best_of(p, *trial, times).choice;
+  won.why = "measured " + join(times, ", ");
+  codegen::cache::store("choice", key,
+                        str(won.generated ? "own"
+                            : won.fused   ? "fused"
+                                          : "library",
+                            '\n', won.generated ? won.variant : won.kernel, '\n', won.why));
+  return won;
+}
+
+Contest::Entry Contest::best_of(const Problem& p, Trial& trial,
+                                std::vector<std::string>& times) const {
+  Entry best{{}, kNever};
   const auto enter = [&](const std::string& name, Choice choice, double seconds) {
-    times.push_back(time_text(name, seconds));
+    times.push_back(seconds < kNever ? time_text(name, seconds) : name + " does not run");
     if (seconds < best.seconds) best = {std::move(choice), seconds};
   };
   for (const bool fused : {true, false}) {
     if (fused && !p.fused) continue;
+    const char* with = fused ? " with what follows: " : ": ";
     std::string why;
     const auto made = call(p, fused, "", false, why);
     if (!made) {
-      times.push_back(str("not a library", fused ? " with what follows: " : ": ", why));
+      times.push_back(str("not a library", with, line_of(why)));
       continue;
     }
-    const bool behind = p.epilogue && !fused;
-    const double seconds =
-        behind ? trial.time(*made, target_.print(kernel_behind(*p.epilogue, *p.apart), true))
-               : trial.time(*made, fused ? p.fused : std::nullopt);
-    enter(str(made->id(), fused        ? " fused"
-                          : p.epilogue ? " and a kernel"
-                                       : ""),
-          as_choice(p, *made, fused), seconds);
+    try {
+      const bool behind = p.epilogue && !fused;
+      const double seconds =
+          behind ? trial.time(*made, target_.print(kernel_behind(*p.epilogue, *p.apart), true))
+                 : trial.time(*made, fused ? p.fused : std::nullopt);
+      enter(str(made->id(), fused        ? " fused"
+                            : p.epilogue ? " and a kernel"
+                                         : ""),
+            as_choice(p, *made, fused), seconds);
+    } catch (const RunError& e) {
+      times.push_back(str("the library fails", with, line_of(e.what())));
+    }
   }
   codegen::cuda::ProductOptions how;
   how.tf32 = tf32_;
@@ -176,19 +229,15 @@ Choice Contest::measured(const Problem& p) const {
     choice.variant = own[i];
     enter(own[i], choice, seconds[i]);
   }
-  Choice& won = best.choice;
-  won.why = "measured " + join(times, ", ");
-  codegen::cache::store("choice", key,
-                        str(won.generated ? "own"
-                            : won.fused   ? "fused"
-                                          : "library",
-                            '\n', won.generated ? won.variant : won.kernel, '\n', won.why));
-  return won;
+  if (best.seconds == kNever) {
+    throw RunError("a contraction has nothing that runs: " + join(times, ", "));
+  }
+  return best;
 }
 
-std::string Contest::key_of(const Problem& p) const {
+std::string Contest::key_of(const Problem& p, const std::string& guess) const {
   const PrintedLoop own = target_.print(p.contraction, p.epilogue, false, "");
-  std::string key = str(kTrials, target_.identity(), own.text);
+  std::string key = str(kTrials, target_.identity(), guess, own.text);
   for (const Dim& d : own.call.function.parameters) key += str(' ', evaluate(d, p.largest));
   return key;
 }

@@ -1,5 +1,6 @@
 // Who runs a contraction: a library that does all of it, a library with a kernel behind it, or our
-// own kernel. By rule, or measured on the device and kept.
+// own kernel. Measured on the device and kept, or by rule; a library's first guess is run once, and
+// where it is far below its ceiling all others are measured.
 #pragma once
 
 #include <optional>
@@ -13,8 +14,7 @@
 
 namespace plait::cuda {
 
-/// Microseconds of a matrix product of halves or tf32 by a library, about.
-double library_us(std::int64_t operations, DType dtype);
+class Trial;
 
 class Contest {
  public:
@@ -42,9 +42,17 @@ class Contest {
   std::unique_ptr<LibraryCall> call(const Problem& p, bool fused, const std::string& id, bool slow,
                                     std::string& why) const;
   Choice as_choice(const Problem& p, const LibraryCall& call, bool fused) const;
+  /// By rule. `call`: the library's, where it is its choice.
+  Choice first_guess(const Problem& p, std::unique_ptr<LibraryCall>& call) const;
   Choice guessed(const Problem& p) const;
+  /// Why a library's first guess is not to be taken; empty: it is good enough. Nothing where there
+  /// is no memory to run it.
+  std::optional<std::string> objection(const Problem& p, const LibraryCall& call,
+                                       const Choice& guess) const;
   Choice measured(const Problem& p) const;
-  std::string key_of(const Problem& p) const;
+  Entry best_of(const Problem& p, Trial& trial, std::vector<std::string>& times) const;
+  /// `guess`: the id of a call, where the answer is about it.
+  std::string key_of(const Problem& p, const std::string& guess) const;
   std::optional<Choice> kept(const Problem& p, const std::string& stored) const;
 
   Device& device_;

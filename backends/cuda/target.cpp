@@ -10,6 +10,7 @@
 #include "backends/cuda/hand/hand.h"
 #include "backends/cuda/lanes.h"
 #include "backends/cuda/library/library.h"
+#include "backends/cuda/library_guess.h"
 #include "base/build_id.h"
 #include "base/text.h"
 #include "codegen/cuda/print.h"

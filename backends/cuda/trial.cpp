@@ -2,6 +2,7 @@
 #include "backends/cuda/trial.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "backends/cuda/code.h"
 #include "codegen/cuda/print.h"
@@ -9,7 +10,9 @@
 namespace plait::cuda {
 namespace {
 
-constexpr int kRow = 10, kTries = 4;
+// Runs in a row, fewer of long ones; rows, and single runs of a glance.
+constexpr int kRow = 10, kTries = 4, kGlances = 3;
+constexpr double kRowSeconds = 10e-3;
 
 // What is smaller is in the cache when its turn comes in a real run, too. A sweep reads several
 // times what the cache holds.
@@ -82,8 +85,18 @@ loop::Kernel kernel_behind(const loop::Kernel& epilogue, DType product) {
 }
 
 Trial::Trial(Device& device, const loop::BoundContraction& c, const loop::Kernel* epilogue,
-             const DimBindings& sizes)
+             const DimBindings& sizes, Caches caches)
     : device_(device), sizes_(sizes) {
+  try {
+    take_buffers(c, epilogue);
+    if (caches == kCold && taken_ > kResident && device_.can_record()) make_sweep();
+  } catch (...) {
+    give_back();
+    throw;
+  }
+}
+
+void Trial::take_buffers(const loop::BoundContraction& c, const loop::Kernel* epilogue) {
   const auto width = static_cast<std::int64_t>(size_of(c.dtype));
   a_ = take(width * span(c, &Axis::a, c.a0), true);
   b_ = take(width * span(c, &Axis::b, c.b0), true);
@@ -97,7 +110,6 @@ Trial::Trial(Device& device, const loop::BoundContraction& c, const loop::Kernel
       buffers_.push_back(take(bytes * elements[b], !epilogue->buffers[b].written));
     }
   }
-  if (taken_ > kResident && device_.can_record()) make_sweep();
 }
 
 void Trial::make_sweep() {
@@ -111,8 +123,11 @@ void Trial::make_sweep() {
   sweep_seconds_ = row_seconds([&] { device_.launch(sweep_); });
 }
 
-Trial::~Trial() {
+Trial::~Trial() { give_back(); }
+
+void Trial::give_back() {
   for (char* data : owned_) device_.release(data);
+  owned_.clear();
 }
 
 char* Trial::take(std::int64_t bytes, bool random) {
@@ -132,8 +147,9 @@ char* Trial::take(std::int64_t bytes, bool random) {
     }
     return bytes;
   }();
-  for (std::int64_t done = 0; done < bytes; done += kPattern) {
-    device_.write(data + done, pattern.data(), std::min(kPattern, bytes - done));
+  device_.write(data, pattern.data(), std::min(kPattern, bytes));
+  for (std::int64_t done = kPattern; done < bytes; done *= 2) {
+    device_.copy(data + done, data, std::min(done, bytes - done));
   }
   return data;
 }
@@ -152,28 +168,46 @@ double Trial::seconds_of(F run) {
 template <class F>
 double Trial::row_seconds(F run) {
   run();
-  const int row = device_.can_record() ? kRow : 1;
-  std::unique_ptr<Recording> recording;
-  if (row > 1) {
-    device_.begin_recording();
-    for (int i = 0; i < row; ++i) run();
-    recording = device_.end_recording();
-    device_.replay(*recording);
+  const double once = once_seconds(run);
+  const int row = std::clamp(static_cast<int>(kRowSeconds / std::max(once, 1e-9)), 1, kRow);
+  if (row == 1 || !device_.can_record()) {
+    double least = once;
+    for (int i = 1; i < kTries; ++i) least = std::min(least, once_seconds(run));
+    return least;
   }
+  const std::unique_ptr<Recording> recording = recorded(row, run);
+  device_.replay(*recording);
   double least = 1e9;
   for (int i = 0; i < kTries; ++i) {
-    device_.forget_marks();
-    const int begin = device_.mark();
-    if (recording) {
-      device_.replay(*recording);
-    } else {
-      run();
-    }
-    const int end = device_.mark();
-    device_.wait();
-    least = std::min(least, device_.seconds(begin, end) / row);
+    least = std::min(least, once_seconds([&] { device_.replay(*recording); }) / row);
   }
   return least;
+}
+
+template <class F>
+double Trial::once_seconds(F run) {
+  device_.forget_marks();
+  const int begin = device_.mark();
+  run();
+  const int end = device_.mark();
+  device_.wait();
+  return device_.seconds(begin, end);
+}
+
+/// A recording in which something fails is ended before that is said.
+template <class F>
+std::unique_ptr<Recording> Trial::recorded(int row, F run) {
+  device_.begin_recording();
+  try {
+    for (int i = 0; i < row; ++i) run();
+  } catch (const RunError&) {
+    try {
+      device_.end_recording();
+    } catch (const RunError&) {  // what failed first is said
+    }
+    throw;
+  }
+  return device_.end_recording();
 }
 
 Launch Trial::launch_of(const PrintedLoop& printed, const std::vector<char*>& buffers) {
@@ -193,16 +227,33 @@ Launch Trial::launch_of(const PrintedLoop& printed, const std::vector<char*>& bu
   return launch;
 }
 
-double Trial::time(LibraryCall& call, const std::optional<Fused>& fused) {
+LibraryOperands Trial::operands(const std::optional<Fused>& fused) const {
   LibraryOperands o{.a = a_, .b = b_, .c = fused ? buffers_[at(fused->result)] : c_};
   if (fused && fused->bias >= 0) o.bias = buffers_[at(fused->bias)];
   if (fused && fused->residual >= 0) o.residual = buffers_[at(fused->residual)];
+  return o;
+}
+
+double Trial::glance(const LibraryCall& call, const std::optional<Fused>& fused,
+                     const std::function<bool(double)>& is_slow) {
+  LibraryOperands o = operands(fused);
+  o.workspace = take(call.workspace_bytes(), false);
+  run(call, o);
+  double least = 1e9;
+  for (int i = 0; i < kGlances && is_slow(least); ++i) {
+    least = std::min(least, once_seconds([&] { run(call, o); }));
+  }
+  return least;
+}
+
+double Trial::time(LibraryCall& call, const std::optional<Fused>& fused) {
+  LibraryOperands o = operands(fused);
   tune(call, o);
   return seconds_of([&] { run(call, o); });
 }
 
 double Trial::time(LibraryCall& call, const PrintedLoop& behind) {
-  LibraryOperands o{.a = a_, .b = b_, .c = c_};
+  LibraryOperands o = operands(std::nullopt);
   tune(call, o);
   const auto built = device_.compile({codegen::cuda::unit_header() + behind.text});
   std::vector<char*> buffers = buffers_;
@@ -220,7 +271,7 @@ void Trial::tune(LibraryCall& call, LibraryOperands& o) {
   call.tune(device_.stream(), o);
 }
 
-void Trial::run(LibraryCall& call, const LibraryOperands& o) {
+void Trial::run(const LibraryCall& call, const LibraryOperands& o) {
   if (const char* error = call.run(device_.stream(), o)) throw RunError(error);
 }
 
@@ -230,7 +281,11 @@ std::vector<double> Trial::time(const std::vector<PrintedLoop>& generated) {
   const auto modules = device_.compile(texts).modules;
   std::vector<double> seconds;
   for (std::size_t i = 0; i < generated.size(); ++i) {
-    seconds.push_back(time(generated[i], *modules[i]));
+    try {
+      seconds.push_back(time(generated[i], *modules[i]));
+    } catch (const RunError&) {
+      seconds.push_back(std::numeric_limits<double>::infinity());
+    }
   }
   return seconds;
 }

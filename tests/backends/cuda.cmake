@@ -14,3 +14,6 @@ plait_tests(cuda_whole
 plait_tests(cuda_feeds
   SOURCES cuda_ahead_test.cpp cuda_feeds_test.cpp device_under_test.cpp
   DEPENDS train run backends_cuda backends cuda_emulated)
+plait_tests(cuda_contest
+  SOURCES cuda_contest_test.cpp
+  DEPENDS backends_cuda)

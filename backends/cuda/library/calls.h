@@ -43,7 +43,9 @@ std::vector<std::uint64_t> words_from(const std::string& text);
 /// The largest power of two up to `alignment` that divides all of these.
 std::int64_t common_alignment(std::int64_t alignment, std::initializer_list<std::int64_t> bytes);
 
-/// Seconds of one run of `call` on the stream, from several in a row; negative when it fails.
-double seconds_of(void* stream, const LibraryCall& call, const LibraryOperands& operands);
+/// Seconds of one run of `call` on the stream, from several in a row; from one where that alone
+/// takes several times `best`. Negative, with what went wrong, when it fails.
+double seconds_of(void* stream, const LibraryCall& call, const LibraryOperands& operands,
+                  double best, std::string& why);
 
 }  // namespace plait::cuda

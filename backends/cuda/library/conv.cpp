@@ -1,6 +1,6 @@
 // Convolutions by cuDNN: the first engine that makes a plan within the workspace, or the one that
 // an id names.
-#include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "backends/cuda/library/calls.h"
@@ -59,21 +59,24 @@ class DnnCall : public LibraryCall {
 
   double tune(void* stream, const LibraryOperands& operands, int most) override {
     if (engines_.empty()) engines_ = find_engines(api_, *graph_, problem_);
-    double best = -1;
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    double best = kNever;
     std::shared_ptr<const DnnPlan> winner;
     // For gradients of weights the first guesses are often not the best.
-    const std::size_t tried =
+    std::size_t left =
         c_.kind == Convolution::kFilter ? kMostTuned : static_cast<std::size_t>(most);
-    const std::size_t count = std::min({engines_.size(), tried, kMostTuned});
-    std::string why;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!try_plan(engines_[i], chosen_, why)) continue;
-      const double seconds = seconds_of(stream, *this, operands);
-      if (seconds < 0 || (best >= 0 && seconds >= best)) continue;
+    std::string why = "there is none";
+    for (const DnnEngine& engine : engines_) {
+      // Those that make no plan, or want too much, are not counted: the sure ones come last.
+      if (left == 0) break;
+      if (!try_plan(engine, chosen_, why)) continue;
+      --left;
+      const double seconds = seconds_of(stream, *this, operands, best, why);
+      if (seconds < 0 || seconds >= best) continue;
       best = seconds;
       std::swap(winner, chosen_);
     }
-    if (best < 0) throw RunError(str("none of cuDNN's engines runs: ", why));
+    if (best == kNever) throw RunError("none of cuDNN's engines runs: " + why);
     chosen_ = std::move(winner);
     return best;
   }

@@ -3,6 +3,7 @@
 // same bits in every run and no part is rounded to a half.
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "backends/cuda/library/calls.h"
 #include "backends/cuda/library/loaded.h"
@@ -103,18 +104,20 @@ class LtCall : public LibraryCall {
 
   double tune(void* stream, const LibraryOperands& operands, int most) override {
     if (candidates_.size() < 2) find();
-    double best = -1;
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    double best = kNever;
+    std::string why = "there is none";
     cublasLtMatmulHeuristicResult_t winner = chosen_;
     const std::size_t count = std::min(candidates_.size(), static_cast<std::size_t>(most));
     for (std::size_t i = 0; i < count; ++i) {
       chosen_ = candidates_[i];
-      const double seconds = seconds_of(stream, *this, operands);
-      if (seconds < 0 || (best >= 0 && seconds >= best)) continue;
+      const double seconds = seconds_of(stream, *this, operands, best, why);
+      if (seconds < 0 || seconds >= best) continue;
       best = seconds;
       winner = chosen_;
     }
     chosen_ = winner;
-    if (best < 0) throw RunError(str("none of cuBLASLt's algorithms runs: ", id()));
+    if (best == kNever) throw RunError("none of cuBLASLt's algorithms runs: " + why);
     return best;
   }
 
