@@ -9,6 +9,7 @@
 #   make bench      every workload against the peers that are installed; ARGS are bench.py's
 #   make gpu-test   tests on this machine's GPU, one table last; ARGS are gpu_test.sh's suites
 #   make gpu-bench  every workload on the GPU against its peers there; ARGS are gpu_bench.py's
+#   make gpu-sweep  time per sample over odd batch sizes on the GPU; ARGS are gpu_sweep.py's
 #   make labs       kernels from naive to fast: a matrix product, convolutions, a reduction
 #   make format     clang-format over the tracked sources
 #   make clean      remove build/
@@ -21,7 +22,7 @@ SECONDS ?= 600
 
 .DEFAULT_GOAL := program
 .PHONY: program setup configure train test kill-test sanitize fuzz bench gpu-programs gpu-test \
-  gpu-bench labs format clean
+  gpu-bench gpu-sweep labs format clean
 
 setup:
 	@tools/setup.sh
@@ -68,6 +69,9 @@ gpu-test: gpu-programs
 
 gpu-bench: gpu-programs
 	@python3 tools/bench/gpu_bench.py $(ARGS)
+
+gpu-sweep: gpu-programs
+	@python3 tools/bench/gpu_sweep.py $(ARGS)
 
 labs: configure
 	@cmake --build --preset release --target lab_matmul lab_conv lab_reduce -j $(JOBS)
