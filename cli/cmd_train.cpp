@@ -26,6 +26,8 @@ constexpr Flag kFlags[] = {
     {"--presets", "", "list the presets"},
     {"--curves", "RUN,RUN,...", "draw the losses of these runs into one picture, -o says where"},
     {"-o", "F.svg", "with --curves: the picture; curves.svg unless said"},
+    {"--backend", "NAME", "cpu (the default), cuda, ref or null: train.backend"},
+    {"--threads", "N", "of the cpu backend; as many as there are cpus unless said: train.threads"},
     {"--json", "", "print the summary as JSON; progress goes to standard error"},
 };
 
@@ -72,6 +74,9 @@ train::Progress::Place place_of(bool json) {
 train::TrainRequest request_from(const Args& args) {
   train::TrainRequest request;
   std::vector<std::string> words = args.words();
+  for (const char* flag : {"--backend", "--threads"}) {
+    if (args.has(flag)) words.push_back(str("train.", flag + 2, "=", args.text(flag)));
+  }
   if (args.has("--resume")) {
     if (args.has("--overwrite")) throw UsageError("--resume goes on, --overwrite begins anew");
     const std::string run = args.text("--resume");
@@ -83,7 +88,7 @@ train::TrainRequest request_from(const Args& args) {
     request.config.output.folder = run;
     request.open = train::RunFolder::Open::resume;
   } else {
-    if (words.empty()) throw UsageError("wants CONFIG.toml, preset:NAME or --resume RUN");
+    if (args.words().empty()) throw UsageError("wants CONFIG.toml, preset:NAME or --resume RUN");
     const std::string source = words.front();
     words.erase(words.begin());
     request.config = train::load_config(source, words);
@@ -143,7 +148,9 @@ constinit const Command kTrain{
     .flags = kFlags,
     .details =
         "A config is TOML; docs/train.md lists every key. key=value comes over what the file\n"
-        "says: `steps=200 optimizer.lr=1e-3`. The output folder gets config.toml (all keys),\n"
+        "says: `steps=200 optimizer.lr=1e-3`. model.name is one of `plait models`, model.file any\n"
+        "graph with a loss, in the text form or a document. The output folder gets config.toml "
+        "(all keys),\n"
         "metrics.jsonl, TensorBoard events, checkpoints, and at the end curve.svg, summary.json.\n"
         "Ctrl-C, SIGTERM or a terminal that closes: the step is finished, a checkpoint written, "
         "and\n"

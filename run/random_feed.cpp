@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/philox.h"
 #include "ops/table.h"
+#include "run/index_bound.h"
 #include "run/session.h"
 
 namespace plait {
@@ -92,19 +93,24 @@ void follow(Travel& t) {
 
 /// Whole numbers are drawn below this.
 std::int64_t draw_below(const ir::Graph& graph, ir::ValueId feed) {
-  Travel travel(graph);
-  travel.carry(feed);
-  follow(travel);
-  if (travel.bound == kUnbounded) return 2;
+  const std::optional<std::int64_t> bound = index_bound(graph, feed);
+  if (!bound) return 2;
   const DType dtype = graph.type(feed).dtype;
   const auto most = visit_dtype(dtype, []<class T>(TypeTag<T>) -> std::int64_t {
     if constexpr (std::integral<T>) return std::numeric_limits<T>::max();
     return kUnbounded;
   });
-  return std::clamp<std::int64_t>(travel.bound, 1, most);
+  return std::clamp<std::int64_t>(*bound, 1, most);
 }
 
 }  // namespace
+
+std::optional<std::int64_t> index_bound(const ir::Graph& graph, ir::ValueId feed) {
+  Travel travel(graph);
+  travel.carry(feed);
+  follow(travel);
+  return travel.bound == kUnbounded ? std::nullopt : std::optional(travel.bound);
+}
 
 Array random_feed(const ir::Graph& graph, ir::ValueId feed, std::uint64_t seed) {
   const ir::Value& value = graph.value(feed);

@@ -79,7 +79,9 @@ std::vector<std::string> sections_with(std::string_view key, const models::Entry
          near.empty() ? "" : str(" Did you mean '", near_homes[0], ".", near, "'?"));
   }
   const std::vector<std::string> names = names_in(s.section, model);
-  const std::string of_model = s.section == "model" ? str(" with ", model.name) : "";
+  const std::string of_model = s.section != "model"    ? ""
+                               : &model == &kFileModel ? " with file"
+                                                       : str(" with ", model.name);
   fail(s.where, ": [", s.section, "] has no key '", s.key, "'.", suggestion(s.key, names),
        " It has", of_model, " ", join(names, ", "));
 }
@@ -137,25 +139,42 @@ Setting setting_of(const Argument& a, const models::Entry& model) {
   return s;
 }
 
+/// What was said of a key of [model]: by the arguments, or else by the file.
+struct Said {
+  Value value;
+  std::string where;  // empty: nothing was, or the empty text
+  bool argument = false;
+};
+
+Said said_of(std::string_view key, const std::vector<Setting>& file,
+             const std::vector<Argument>& arguments) {
+  Said said;
+  for (const Setting& s : file) {
+    if (s.section == "model" && s.key == key) said = {s.value, s.where, false};
+  }
+  for (const Argument& a : arguments) {
+    if (a.name == str("model.", key) || a.name == key) said = {a.text, a.where, true};
+  }
+  const auto* text = std::get_if<std::string>(&said.value);
+  return text && text->empty() ? Said{} : said;
+}
+
 /// The model that the arguments name, or else the file.
 const models::Entry& chosen_model(const std::vector<Setting>& file,
                                   const std::vector<Argument>& arguments, const std::string& name) {
-  Value value;
-  std::string where;
-  for (const Setting& s : file) {
-    if (s.section == "model" && s.key == "name") value = s.value, where = s.where;
-  }
-  for (const Argument& a : arguments) {
-    if (a.name == "model.name" || a.name == "name") value = a.text, where = a.where;
-  }
+  const Said named = said_of("name", file, arguments), from = said_of("file", file, arguments);
+  const bool name_comes_over = named.argument && !from.argument;
+  if (!from.where.empty() && !name_comes_over) return kFileModel;
   std::vector<std::string> names;
   for (const models::Entry& entry : models::all_models()) names.emplace_back(entry.name);
-  if (where.empty()) fail(name, ": no model: [model] needs name, one of ", join(names, ", "));
-  const auto* text = std::get_if<std::string>(&value);
-  if (!text) fail(where, ": model.name must be a text, is ", shown(value));
+  if (named.where.empty()) {
+    fail(name, ": no model: [model] needs file, or name, one of ", join(names, ", "));
+  }
+  const auto* text = std::get_if<std::string>(&named.value);
+  if (!text) fail(named.where, ": model.name must be a text, is ", shown(named.value));
   const models::Entry* entry = find_model(*text);
   if (entry) return *entry;
-  fail(where, ": there is no model '", *text, "'.", suggestion(*text, names), " There are ",
+  fail(named.where, ": there is no model '", *text, "'.", suggestion(*text, names), " There are ",
        join(names, ", "));
 }
 
@@ -244,8 +263,9 @@ void assign(Reading& r, const models::Entry& model, const Setting& s) {
     if (const Key* instead = key_for_spec(s.key)) {
       fail(s.where, ": ", s.key, " is said as ", full_name(*instead));
     }
-    const Setting* name = r.find("model.name");
-    if (!s.argument && name && name->argument) return;  // of the model that the file meant
+    const Setting *name = r.find("model.name"), *file = r.find("model.file");
+    const bool other = (name && name->argument) || (file && file->argument);
+    if (!s.argument && other) return;  // of the model that the file meant
   }
   unknown_key(s, model);
 }

@@ -13,7 +13,10 @@ namespace plait::train {
 
 struct Config {
   struct Model {
-    std::string name;
+    std::string name;  // or else:
+    std::string file;
+    std::vector<std::string> sizes, feeds;  // `time=32`; `x=image`
+    std::string loss = "loss";
     std::string init_from;
     /// The model's own keys, all of them, as models::build reads them; "data" where the size is the
     /// data's (fit_to_data).
@@ -115,9 +118,12 @@ Config load_config(const std::string& source, const std::vector<std::string>& ar
 /// All keys that mean something for this config, defaults too. parse_config gives an equal one.
 std::string to_toml(const Config& config);
 
-/// `NAME?key=value&...&train=1` for models::build: the model's keys, batch, optimizer, precision.
-/// UserError while a size is still "data".
+/// `NAME?key=value&...&train=1` for models::build: the model's keys, batch, optimizer, precision;
+/// of a network from a file its path. UserError while a size is still "data".
 std::string model_spec(const Config& config);
+
+/// What the model is called in what people read: its name, or that of its file without a suffix.
+std::string model_title(const Config& config);
 
 /// A size of the model; nullopt when it has none of that name, or leaves it to the data.
 std::optional<std::int64_t> model_size(const Config& config, std::string_view key);

@@ -20,6 +20,9 @@ void check_meaning(Reading& r, const Key& key) {
   if (!said || has_meaning(key, r.config)) return;
   const Key& other = *find_key(key.section, key.only.key);
   if (!said->argument && from_argument(r, full_name(other))) return set_default(key, r.config);
+  if (key.only.words.empty()) {
+    fail(said->where, ": ", full_name(key), " has a meaning only with ", full_name(other));
+  }
   std::vector<std::string> words = words_of(key.only.words);
   for (std::string& word : words) word = toml_text(word);
   fail(said->where, ": ", full_name(key), " has a meaning only with ", other.name, " = ",
@@ -50,6 +53,24 @@ void check_model(const Reading& r) {
   if (c.train.precision != "f32" && dtype != c.model.keys.end() && dtype->second != "f32") {
     fail(r.where("train.precision"), ": train.precision = ", toml_text(c.train.precision),
          " keeps f32 weights, but model.dtype is ", toml_text(dtype->second), ". Leave one out");
+  }
+}
+
+/// A graph that updates its weights itself brings what belongs to its updates.
+void check_own_updates(const Reading& r) {
+  const Config& c = r.config;
+  if (c.optimizer.kind != "own") return;
+  if (c.model.file.empty()) {
+    fail(r.where("optimizer.kind"), ": optimizer.kind = \"own\" is for a model.file whose graph ",
+         "updates its weights itself");
+  }
+  for (const char* name :
+       {"train.accumulate", "train.clip", "train.on_nan", "optimizer.weight_decay"}) {
+    const std::string_view full = name;
+    const std::size_t dot = full.find('.');
+    if (is_default(*find_key(full.substr(0, dot), full.substr(dot + 1)), c)) continue;
+    fail(r.where(full), ": ", full, " is part of an update, which the graph of model.file ",
+         "brings itself (optimizer.kind = \"own\"): leave it out");
   }
 }
 
@@ -102,6 +123,7 @@ void check_together(Reading& r) {
   for (const Key& key : schema()) check_meaning(r, key);
   for (const Key& key : schema()) check_alternative(r, key);
   check_model(r);
+  check_own_updates(r);
   check_data(r);
   check_steps(r);
 }

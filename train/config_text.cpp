@@ -1,4 +1,6 @@
 // A config as text again: TOML, and the spec of its model.
+#include <filesystem>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "train/config_checks.h"
@@ -6,12 +8,6 @@
 
 namespace plait::train {
 namespace {
-
-const models::Entry& model_of(const Config& config) {
-  const models::Entry* entry = find_model(config.model.name);
-  check(entry != nullptr, "a config of the model '", config.model.name, "'");
-  return *entry;
-}
 
 /// The value of the model's key as TOML: numbers bare, words in quotes.
 std::string model_toml(const models::Key& key, const std::string& value) {
@@ -46,7 +42,24 @@ std::string to_toml(const Config& config) {
   return out;
 }
 
+std::string model_title(const Config& config) {
+  if (config.model.file.empty()) return config.model.name;
+  return std::filesystem::path(config.model.file).stem().string();
+}
+
+models::Settings training_settings(const Config& config) {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const models::Key& spec : models::common_keys()) {
+    const Key* key = key_for_spec(spec.name);
+    const bool said = key && has_meaning(*key, config);
+    values.emplace_back(spec.name,
+                        said ? spec_text(value_of(*key, config)) : std::string(spec.value));
+  }
+  return {model_title(config), std::move(values)};
+}
+
 std::string model_spec(const Config& config) {
+  if (!config.model.file.empty()) return config.model.file;
   const models::Entry& model = model_of(config);
   std::string out = config.model.name + "?";
   for (const models::Key& key : model_keys(model)) {

@@ -47,7 +47,7 @@ std::string prompt_option(const std::string& prompt) {
 
 std::string write_ending(const Job& job, const Finished& finished) {
   const std::vector<Record> records = read_metrics(job.folder->file(kMetricsFile));
-  const std::string& model = job.config.model.name;
+  const std::string model = model_title(job.config);
   job.folder->write(kCurveFile, curve_svg({{model, records}}, model + ": loss over steps"));
   const TrainState& state = finished.state;
   const double seconds = state.elapsed_seconds;

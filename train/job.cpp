@@ -9,9 +9,10 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "io/file.h"
-#include "models/registry.h"
+#include "nn/optimizer.h"
 #include "train/data/sampler.h"
 #include "train/evaluate.h"
+#include "train/network.h"
 #include "train/programs.h"
 #include "train/states.h"
 
@@ -69,11 +70,30 @@ void fit(Config& config, const Data& data) {
 }
 
 /// Ids or classes that the model can take.
-std::int64_t limit_of(const Config& config, const Data& data) {
+std::int64_t limit_of(const Config& config, const ir::Graph& graph, const Data& data) {
   for (const char* key : {"vocab", "classes"}) {
     if (const auto size = model_size(config, key)) return *size;
   }
-  return data.limit();
+  const std::int64_t limit = config.model.file.empty() ? 0 : index_limit(graph);
+  return limit > 0 ? limit : data.limit();
+}
+
+/// Where nothing in the graph reads what the config says of the learning rate.
+std::string rate_note(const Job& job) {
+  const std::vector<std::string> names = job.session->state_names();
+  const std::string rate(nn::kLearningRateState);
+  if (std::find(names.begin(), names.end(), rate) != names.end()) return "";
+  return str("the graph has no state ", rate, ": optimizer.lr and [schedule] change nothing");
+}
+
+/// The network of model.file, for a run that goes on as it was when it began.
+std::string network_of(Job& job) {
+  if (job.config.model.file.empty()) return "";
+  const std::string kept = job.folder ? job.folder->file(kNetworkFile) : "";
+  if (!kept.empty() && fs::exists(kept)) return io::read_file(kept);
+  NetworkFile network = read_network(job.config);
+  for (std::string& note : network.notes) job.notes.push_back(std::move(note));
+  return network.text;
 }
 
 void make_session(Job& job, ir::Package package) {
@@ -129,12 +149,13 @@ void load_first_weights(Job& job) {
   if (!model.init_from.empty()) set_weights(*job.session, model.name, model.init_from);
 }
 
-void begin_folder(Job& job, const TrainRequest& request) {
+void begin_folder(Job& job, const TrainRequest& request, const std::string& network) {
   job.folder = std::make_unique<RunFolder>(job.config.output.folder, request.open);
   if (reads_own_text(job.config)) {
     job.folder->write(kTextFile, io::read_file(request.own_text));
   }
   if (job.vocabulary) job.folder->write(kVocabFile, job.vocabulary->json());
+  if (!network.empty()) job.folder->write(kNetworkFile, network);
 }
 
 /// Before the first step, so that no step is taken for nothing.
@@ -154,22 +175,26 @@ Job open_job(const TrainRequest& request) {
   make_absolute(job.config.data.path);
   make_absolute(job.config.data.valid_path);
   make_absolute(job.config.model.init_from);
+  make_absolute(job.config.model.file);
   const Data data =
       resumes ? reopen_data(job, request) : Data(data_settings(job.config, request.own_text));
   job.vocabulary = data.vocabulary();
   fit(job.config, data);
-  ir::Package package = models::build(model_spec(job.config));
-  job.sources = data.sources(feeds_of(find_graph(package, "train")), limit_of(job.config, data));
+  const std::string network = network_of(job);
+  ir::Package package = build_package(job.config, network);
+  const ir::Graph& step = find_graph(package, "train");
+  job.sources = data.sources(feeds_of(step), limit_of(job.config, step, data));
   if (job.config.eval.every > 0 && !job.sources.validation) {
     fail("data.one_chunk leaves nothing to evaluate on: say data.valid_path, or eval.every = 0");
   }
   job.steps = steps_of(job);
   job.parameters = count_parameters(package);
-  if (!resumes) begin_folder(job, request);
+  if (!resumes) begin_folder(job, request, network);
   claim_files(*job.folder);
-  job.notes = job.folder->notes();
+  for (const std::string& note : job.folder->notes()) job.notes.push_back(note);
   for (std::string& note : data.notes()) job.notes.push_back(std::move(note));
   make_session(job, std::move(package));
+  if (std::string note = rate_note(job); !note.empty()) job.notes.push_back(std::move(note));
   if (!resumes) load_first_weights(job);  // restore() does where there is no checkpoint
   job.folder->write(kConfigFile, to_toml(job.config));
   return job;

@@ -56,7 +56,9 @@ std::string cell(std::string text) {
 std::string row(const Key& key) {
   std::string doc(key.doc);
   if (!key.only.key.empty()) {
-    doc += str("; only for `", key.only.key, "` ", in_quotes(key.only.words));
+    doc += key.only.words.empty()
+               ? str("; only with `", key.only.key, "`")
+               : str("; only for `", key.only.key, "` ", in_quotes(key.only.words));
   }
   if (!key.instead_of.empty()) doc += str("; not together with `", key.instead_of, "`");
   return str("| `", key.name, "` | ", cell(wanted(key)), " | `", toml_text(value_of(key, {})),
@@ -124,7 +126,8 @@ bool has_meaning(const Key& key, const Config& config) {
   if (key.only.key.empty()) return true;
   const Key* other = find_key(key.section, key.only.key);
   check(other != nullptr, full_name(key), " depends on a key that is not there");
-  return holds_word(key.only.words, std::get<std::string>(value_of(*other, config)));
+  const std::string word = std::get<std::string>(value_of(*other, config));
+  return key.only.words.empty() ? !word.empty() : holds_word(key.only.words, word);
 }
 
 std::vector<std::string> words_of(std::string_view words) { return split(words, ' '); }
@@ -140,8 +143,18 @@ std::string wanted(const Key& key) {
   return type_of(key) + (range.empty() ? "" : ", " + range);
 }
 
+constinit const models::Entry kFileModel{"", "the network of model.file", {}, nullptr};
+
+const models::Entry& model_of(const Config& config) {
+  if (!config.model.file.empty()) return kFileModel;
+  const models::Entry* entry = find_model(config.model.name);
+  check(entry != nullptr, "a config of the model '", config.model.name, "'");
+  return *entry;
+}
+
 std::vector<models::Key> model_keys(const models::Entry& entry) {
   std::vector<models::Key> keys;
+  if (&entry == &kFileModel) return keys;
   for (const models::Key& key : models::keys_of(entry)) {
     if (key.name != "train" && !key_for_spec(key.name)) keys.push_back(key);
   }

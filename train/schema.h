@@ -31,7 +31,7 @@ struct Range {
 /// A condition on another key of the same section, which holds a word.
 struct Only {
   std::string_view key;
-  std::string_view words;  // separated by spaces
+  std::string_view words;  // separated by spaces; none: any text that is not empty
 };
 
 struct Key {
@@ -67,6 +67,14 @@ std::vector<std::string> words_of(std::string_view words);
 bool holds_word(std::string_view words, std::string_view word);
 /// `a whole number, at least 1`, `one of "sgd", "adam"`
 std::string wanted(const Key& key);
+
+/// Stands for the network of model.file: it has no keys of its own.
+extern const models::Entry kFileModel;
+/// The model that a config means; a Bug when there is none of its name.
+const models::Entry& model_of(const Config& config);
+/// How the config trains any network: what models::build reads of the sections that are not
+/// [model].
+models::Settings training_settings(const Config& config);
 
 /// What a config can say of a model: its keys without those that other sections set.
 std::vector<models::Key> model_keys(const models::Entry& entry);

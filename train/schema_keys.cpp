@@ -21,7 +21,7 @@ constexpr Section kSections[] = {
     {"sample", "what the trained model writes at the end; models of text only"},
 };
 
-constexpr std::string_view kFiles = "text tokens images cifar10 mnist";
+constexpr std::string_view kFiles = "text tokens images cifar10 mnist arrays";
 constexpr std::string_view kSequences = "text tokens";
 constexpr std::string_view kAdams = "adam adamw";
 constexpr std::string_view kDecays = "cosine linear polynomial";
@@ -30,7 +30,27 @@ constexpr Key kKeys[] = {
     {.section = "model",
      .name = "name",
      .slot = [](Config& c) -> Slot { return &c.model.name; },
-     .doc = "the network, one of `plait models`; must be said"},
+     .doc = "the network, one of `plait models`; this or `file` must be said"},
+    {.section = "model",
+     .name = "file",
+     .slot = [](Config& c) -> Slot { return &c.model.file; },
+     .doc = "a file with the network: a graph in the text form or a document, with a loss",
+     .instead_of = "name"},
+    {.section = "model",
+     .name = "sizes",
+     .slot = [](Config& c) -> Slot { return &c.model.sizes; },
+     .doc = "sizes that have names in the file, `time=32`; the batch is `train.batch`",
+     .only = {"file", ""}},
+    {.section = "model",
+     .name = "feeds",
+     .slot = [](Config& c) -> Slot { return &c.model.feeds; },
+     .doc = "what the data gives and the file calls otherwise, `x=image`",
+     .only = {"file", ""}},
+    {.section = "model",
+     .name = "loss",
+     .slot = [](Config& c) -> Slot { return &c.model.loss; },
+     .doc = "the result to make small",
+     .only = {"file", ""}},
     {.section = "model",
      .name = "init_from",
      .slot = [](Config& c) -> Slot { return &c.model.init_from; },
@@ -40,7 +60,7 @@ constexpr Key kKeys[] = {
      .name = "kind",
      .slot = [](Config& c) -> Slot { return &c.data.kind; },
      .doc = "what the files hold; `synthetic` is made up, and can be learnt",
-     .choices = "text tokens images cifar10 mnist synthetic"},
+     .choices = "text tokens images cifar10 mnist arrays synthetic"},
     {.section = "data",
      .name = "path",
      .slot = [](Config& c) -> Slot { return &c.data.path; },
@@ -167,8 +187,8 @@ constexpr Key kKeys[] = {
     {.section = "optimizer",
      .name = "kind",
      .slot = [](Config& c) -> Slot { return &c.optimizer.kind; },
-     .doc = "as in PyTorch",
-     .choices = "sgd adam adamw",
+     .doc = "as in PyTorch; `own`: the graph of `model.file` updates its weights itself",
+     .choices = "sgd adam adamw own",
      .spec = "optimizer"},
     {.section = "optimizer",
      .name = "lr",

@@ -1,6 +1,7 @@
 // Taking a step.
 #include "train/stepper.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "nn/optimizer.h"
@@ -12,6 +13,11 @@ namespace {
 const std::string kLearningRate(nn::kLearningRateState);
 
 }  // namespace
+
+Stepper::Stepper(Job& job) : job_(job) {
+  const std::vector<std::string> names = job.session->state_names();
+  has_rate_ = std::find(names.begin(), names.end(), kLearningRate) != names.end();
+}
 
 Array Stepper::rate_of(std::int64_t step) const {
   const DType dtype = job_.session->state(kLearningRate).dtype();
@@ -28,9 +34,11 @@ void Stepper::fill(Filled& into, const Next& next) {
 
 StepResult Stepper::take(std::int64_t step, const Next& next, bool goes_on) {
   StepResult out;
-  out.lr = learning_rate(job_.config, job_.steps, step);
-  if (rate_ != out.lr) job_.session->set_state(kLearningRate, rate_of(step));
-  rate_ = out.lr;
+  if (has_rate_) {
+    out.lr = learning_rate(job_.config, job_.steps, step);
+    if (rate_ != out.lr) job_.session->set_state(kLearningRate, rate_of(step));
+    rate_ = out.lr;
+  }
   const std::int64_t runs = job_.config.train.accumulate;
   for (std::int64_t i = 0; i < runs; ++i) {
     job_.step.ahead = std::exchange(ahead_, false);

@@ -12,8 +12,8 @@
 namespace plait::train {
 
 struct StepResult {
-  double loss = 0;  // mean over the batches
-  double lr = 0;
+  double loss = 0;           // mean over the batches
+  std::optional<double> lr;  // none: the graph has a rate of its own
   std::optional<double> gradient_norm;
   bool skipped = false;  // the update was left out: gradients were not all finite
   std::int64_t samples = 0, tokens = 0;
@@ -23,7 +23,7 @@ struct StepResult {
 class Stepper {
  public:
   /// The job must outlive it.
-  explicit Stepper(Job& job) : job_(job) {}
+  explicit Stepper(Job& job);
 
   /// Fills a batch with what comes next, and says where that ends.
   using Next = std::function<Position(Batch& into)>;
@@ -31,6 +31,9 @@ class Stepper {
   /// batch behind it is asked for meanwhile; that of the next update only if `goes_on`. What goes
   /// wrong with it is thrown when it is its turn.
   StepResult take(std::int64_t step, const Next& next, bool goes_on);
+  /// Whether there is a state for the learning rate; a graph that updates its weights itself may
+  /// have none.
+  bool has_rate() const { return has_rate_; }
   /// Of that update, as the state holds it.
   Array rate_of(std::int64_t step) const;
   /// The states were set from elsewhere.
@@ -45,6 +48,7 @@ class Stepper {
   static void fill(Filled& into, const Next& next);
 
   Job& job_;
+  bool has_rate_;  // a state for the learning rate
   Filled now_, next_;
   bool ahead_ = false;          // next_ was asked for before its turn
   std::optional<double> rate_;  // what the state holds

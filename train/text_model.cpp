@@ -152,7 +152,7 @@ std::unique_ptr<TextModel> make_text_model(const Config& config, Tensors weights
   if (config.model.name == "gpt2") {
     return std::make_unique<Windowed>(config, std::move(weights), source, backend, threads);
   }
-  fail("model ", config.model.name, " writes no text: rwkv4 and gpt2 do");
+  fail("model ", model_title(config), " writes no text: rwkv4 and gpt2 do");
 }
 
 }  // namespace plait::train

@@ -158,7 +158,7 @@ void Trainer::say_what_runs() {
   const Config& c = job_.config;
   for (const std::string& note : job_.notes) progress_->note("note: " + note);
   progress_->note(
-      str(c.model.name, ": ", with_commas(job_.parameters), " parameters, ", c.train.precision,
+      str(model_title(c), ": ", with_commas(job_.parameters), " parameters, ", c.train.precision,
           " on ", c.train.backend,
           c.train.backend == "cuda"
               ? ""
@@ -345,7 +345,7 @@ void Trainer::finish(TrainResult& result) {
 }  // namespace
 
 TrainResult train(const TrainRequest& request) {
-  request.place.print(str(request.config.model.name, ": reading data, compiling\n"));
+  request.place.print(str(model_title(request.config), ": reading data, compiling\n"));
   bool begun = request.open == RunFolder::Open::resume;
   try {
     Trainer trainer(request);

@@ -104,6 +104,16 @@ TEST(Train, AStartThatFailsLeavesWhatWasThere) {
   EXPECT_EQ(plait("train --resume " + run + " steps=13").code, 0);
 }
 
+TEST(Train, TheBackendIsAFlagToo) {
+  const TemporaryFolder folder;
+  const Outcome o = plait(small(folder / "run") + " --backend ref --threads 1");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_NE(o.out.find(" on ref, 1 thread"), std::string::npos) << o.out;
+  const Outcome wrong = plait(small(folder / "run") + " --backend gpu");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("train.backend must be one of"), std::string::npos) << wrong.err;
+}
+
 TEST(Train, WrongUsage) {
   EXPECT_EQ(plait("train").err,
             "plait: train: wants CONFIG.toml, preset:NAME or --resume RUN. See `plait train "

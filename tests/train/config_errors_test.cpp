@@ -47,7 +47,7 @@ TEST(ConfigErrors, UnknownNamesComeWithTheNearest) {
   const std::string width = of_whole_file("[model]\nname = \"rwkv4\"\nwitdh = 8\n");
   EXPECT_TRUE(
       width.starts_with("c.toml: line 3: [model] has no key 'witdh'. Did you mean "
-                        "'width'? It has with rwkv4 name, init_from,"))
+                        "'width'? It has with rwkv4 name, file, sizes,"))
       << width;
   const std::string model = of_whole_file("[model]\n\nname = \"rwkv5\"\n");
   EXPECT_TRUE(model.starts_with("c.toml: line 3: there is no model 'rwkv5'. Did you mean 'rwkv4'?"))
@@ -196,7 +196,7 @@ TEST(ConfigErrors, TextThatIsNotToml) {
   EXPECT_TRUE(of_whole_file("x = " + std::string(100000, '[')).starts_with("c.toml: line 1"));
   EXPECT_TRUE(holds(of_whole_file(std::string("\0\1\2", 3)), "c.toml: line 1"));
   EXPECT_EQ(of_whole_file(""),
-            "c.toml: no model: [model] needs name, one of mlp, conv_add, "
+            "c.toml: no model: [model] needs file, or name, one of mlp, conv_add, "
             "resnet50, vgg19, rwkv4, gpt2, unet");
 }
 

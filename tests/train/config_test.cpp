@@ -200,6 +200,21 @@ class RandomConfig {
 
   /// What check_together wants of them.
   void reconcile(Config& c) {
+    if (below(4) == 0) {
+      c.model.name.clear();
+      c.model.keys.clear();
+    } else {
+      c.model.file.clear();
+      c.model.sizes.clear();
+      c.model.feeds.clear();
+      c.model.loss = "loss";
+      if (c.optimizer.kind == "own") c.optimizer.kind = "adamw";
+    }
+    if (c.optimizer.kind == "own") {
+      c.train.accumulate = 1;
+      c.train.clip = c.optimizer.weight_decay = 0;
+      c.train.on_nan = "stop";
+    }
     c.train.steps = std::max<std::int64_t>(c.train.steps, 1);
     c.train.epochs = 0;
     if (below(2)) std::swap(c.train.steps, c.train.epochs);
@@ -213,7 +228,7 @@ class RandomConfig {
     if (c.data.kind != "text" && c.data.kind != "synthetic") c.data.path = {"x"};
     c.schedule.min_lr = std::min(c.schedule.min_lr, c.optimizer.lr);
     c.optimizer.nesterov = c.optimizer.nesterov && c.optimizer.momentum > 0;
-    if (c.train.precision != "f32") c.model.keys["dtype"] = "f32";
+    if (c.train.precision != "f32" && !c.model.name.empty()) c.model.keys["dtype"] = "f32";
   }
 
   RandomKey key_;

@@ -290,8 +290,7 @@ TEST_F(DataImages, AFolderThatHasNotTwoClassesSaysWhatItMustLookLike) {
   EXPECT_EQ(wrong("flat"),
             folder / "flat" + ": 2 pictures in it, but no class folders" + look("flat"));
   write("one/cat/1.png", png);
-  EXPECT_EQ(wrong("one"),
-            folder / "one" + ": only one class folder in it (\"cat\")" + look("one"));
+  EXPECT_EQ(wrong("one"), folder / "one" + ": only one class folder in it (\"cat\")" + look("one"));
 }
 
 TEST_F(DataImages, FilesThatAreLeftOutAreCountedAndNamed) {

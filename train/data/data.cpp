@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "train/data/array_files.h"
 #include "train/data/synthetic.h"
 
 namespace plait::train {
@@ -58,7 +59,7 @@ Data::Data(DataSettings settings, std::optional<Vocabulary> stored)
       validation_tokens_ =
           range_of(read_tokens(settings_.validation_paths), settings_.validation_paths);
     }
-  } else if (kind != "synthetic") {
+  } else if (kind != "synthetic" && kind != "arrays") {
     open_pictures();
   }
 }
@@ -132,6 +133,7 @@ std::int64_t Data::limit() const {
 Sources Data::sources(std::span<const FeedType> feeds, std::int64_t limit) const {
   if (tokens_) return token_sources(feeds, limit);
   if (set_) return picture_sources(feeds, limit);
+  if (settings_.kind == "arrays") return array_sources(feeds);
   return split(std::make_shared<Synthetic>(feeds, limit, settings_.samples, settings_.seed));
 }
 
@@ -158,6 +160,16 @@ Sources Data::picture_sources(std::span<const FeedType> feeds, std::int64_t limi
   if (!validation_set_) return split(std::move(whole));
   return {std::move(whole),
           std::make_shared<Pictures>(validation_set_, feeds, limit, settings_.normal)};
+}
+
+Sources Data::array_sources(std::span<const FeedType> feeds) const {
+  const auto read = [&](const std::vector<std::string>& paths) {
+    if (paths.size() != 1) fail("data of kind arrays is one folder; ", paths.size(), " are given");
+    return std::make_shared<ArrayFiles>(paths[0], feeds);
+  };
+  auto whole = read(settings_.paths);
+  if (settings_.validation_paths.empty()) return split(std::move(whole));
+  return {std::move(whole), read(settings_.validation_paths)};
 }
 
 Sources Data::split(std::shared_ptr<const Source> whole) const {

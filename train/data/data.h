@@ -15,12 +15,12 @@
 
 namespace plait::train {
 
-inline constexpr std::string_view kDataKinds[] = {"text",    "tokens", "images",
-                                                  "cifar10", "mnist",  "synthetic"};
+inline constexpr std::string_view kDataKinds[] = {"text",  "tokens", "images",   "cifar10",
+                                                  "mnist", "arrays", "synthetic"};
 
 struct DataSettings {
   std::string kind = "text";                    // one of kDataKinds
-  std::vector<std::string> paths{};             // text, tokens, cifar10: some; images, mnist: one
+  std::vector<std::string> paths{};             // text, tokens, cifar10: some; the others: one
   std::vector<std::string> validation_paths{};  // own data for validation, of the same kind
   double validation = 0;         // share held out where no path is given; 0: no validation
   std::string unit = "byte";     // text: byte or char
@@ -59,6 +59,7 @@ class Data {
   ImageSet open_set(const std::vector<std::string>& paths) const;
   Sources token_sources(std::span<const FeedType> feeds, std::int64_t limit) const;
   Sources picture_sources(std::span<const FeedType> feeds, std::int64_t limit) const;
+  Sources array_sources(std::span<const FeedType> feeds) const;
   Sources split(std::shared_ptr<const Source> whole) const;
 
   DataSettings settings_;

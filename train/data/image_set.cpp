@@ -44,10 +44,10 @@ std::vector<std::string> pictures_below(const std::string& folder) {
 /// A classifier of one class is right about everything: nothing that it says means anything.
 void require_classes(const std::string& folder, const std::vector<std::string>& classes) {
   if (classes.size() > 1) return;
-  const std::string why =
-      classes.empty() ? str(counted(pictures_below(folder).size(), "picture", "pictures"),
-                            " in it, but no class folders")
-                      : str("only one class folder in it (", quoted(classes[0]), ")");
+  const std::string why = classes.empty()
+                              ? str(counted(pictures_below(folder).size(), "picture", "pictures"),
+                                    " in it, but no class folders")
+                              : str("only one class folder in it (", quoted(classes[0]), ")");
   fail(folder, ": ", why,
        ", so that all labels would be the same. A folder of images holds one folder per class, at "
        "least two: ",

@@ -20,12 +20,12 @@ struct ImageSet {
   std::vector<std::int64_t> labels;                // one per picture
   std::function<Image(std::int64_t index)> image;  // may be called by several threads
   std::uint64_t fingerprint = 0;
-  Normal normal;  // what is usual for these pictures
+  Normal normal;       // what is usual for these pictures
   std::string note{};  // for people: files that were left out; empty where there are none
 };
 
-/// The classes are the folder's folders, sorted by name; pictures lie anywhere below them. Files are
-/// read when they are asked for. UserError when a folder is missing or has no picture, or when
+/// The classes are the folder's folders, sorted by name; pictures lie anywhere below them. Files
+/// are read when they are asked for. UserError when a folder is missing or has no picture, or when
 /// there are not at least two classes.
 ImageSet image_folder(const std::string& folder);
 
