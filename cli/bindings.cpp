@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -21,8 +22,6 @@ struct Kind {
   const char* plural;
   std::vector<Bound> bound{};
 };
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// A buffer is bound once: what is fed or kept from run to run says so, the rest is static.
 std::array<Kind, 3> bindings_of(const plan::Program& p, const std::vector<BufferLife>& lives) {

@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/at.h"
+
 namespace plait::cli {
-namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 std::vector<BufferLife> buffer_lives(const plan::Program& program) {
   const int end = std::max(0, static_cast<int>(program.steps.size()) - 1);

@@ -13,7 +13,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kBenchFlags[] = {
     {"--seconds", "S", "how long to time; 3 unless said"},
     {"--row", "N", "on cuda: runs in one launch or replay, on the same feeds; 1 unless said"},
     kTargetFlag,
@@ -299,7 +299,7 @@ constinit const Command kBench{
     .doc = "times a program: the median of its runs",
     .least_words = 1,
     .most_words = 1,
-    .flags = kFlags,
+    .flags = kBenchFlags,
     .details =
         "median      of a run alone: the feeds are copied in before it, untimed (median_ms)\n"
         "with feeds  of copying the feeds in and running (median_with_feeds_ms)\n"

@@ -10,7 +10,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {kSetFlag};
+constexpr Flag kCheckFlags[] = {kSetFlag};
 
 void run_check(const Args& args) {
   const ir::Package package = load_checked(args);
@@ -36,7 +36,7 @@ constinit const Command kCheck{.name = "check",
                                .doc = "verifies structure and types of every graph in FILE",
                                .least_words = 1,
                                .most_words = 1,
-                               .flags = kFlags,
+                               .flags = kCheckFlags,
                                .details = kFileHelp,
                                .example =
                                    "  $ plait check model:mlp\n"

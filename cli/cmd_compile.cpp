@@ -14,7 +14,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kCompileFlags[] = {
     {"-o", "F.plan", "where to write the program; without it, the cache is filled"},
     kTargetFlag,
     kFp32Flag,
@@ -98,7 +98,7 @@ constinit const Command kCompile{
     .doc = "compiles a graph of FILE into a program that `plait run F.plan` runs",
     .least_words = 1,
     .most_words = 1,
-    .flags = kFlags,
+    .flags = kCompileFlags,
     .details =
         "The plan holds the graph, the steps, the code's text and where every buffer lies; it is\n"
         "for this kind of machine and this number of threads. The compiled code is in the cache.\n"

@@ -11,7 +11,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kConvertFlags[] = {
     {"--to", "FORMAT", kFormatsHelp},
     kGraphFlag,
     kSetFlag,
@@ -53,7 +53,7 @@ constinit const Command kConvert{
     .doc = "writes a document, a graph or a model in another format",
     .least_words = 2,
     .most_words = 2,
-    .flags = kFlags,
+    .flags = kConvertFlags,
     .details =
         "IN is what every command takes as FILE; OUT is a path, or '-' for standard output.\n"
         "A document written in its own format is as it was read; of a log, the sections that "

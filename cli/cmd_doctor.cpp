@@ -20,7 +20,7 @@ namespace {
 
 namespace files = std::filesystem;
 
-constexpr Flag kFlags[] = {
+constexpr Flag kDoctorFlags[] = {
     {"--measure", "", "time copies in the GPU's memory (takes 2 GB of it)"},
     kJsonFlag,
 };
@@ -114,7 +114,7 @@ constinit const Command kDoctor{
     .name = "doctor",
     .usage = "[options]",
     .doc = "says what this machine has for plait, and what is missing",
-    .flags = kFlags,
+    .flags = kDoctorFlags,
     .details =
         "One line per part: ok, missing, or note where it is there but not as it should be;\n"
         "then what each that is missing costs and what to do about it. CUDA's part is\n"

@@ -12,7 +12,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kExplainFlags[] = {
     {"--node", "NAME", "only what became of this value (with or without %)"},
     kTargetFlag,
     kFp32Flag,
@@ -227,7 +227,7 @@ constinit const Command kExplain{
     .doc = "says which nodes became which kernel, what was fused or not, and why",
     .least_words = 1,
     .most_words = 1,
-    .flags = kFlags,
+    .flags = kExplainFlags,
     .details =
         "Steps are in the order they run, with the kernel's id. A composite op is expanded first:\n"
         "the parts of %softmax are %softmax.max and so on, and --node softmax shows them all.\n"

@@ -15,7 +15,7 @@ extern const Command kGenerate;
 
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kGenerateFlags[] = {
     {"--prompt", "TEXT", "what the text begins with; a newline unless said"},
     {"--length", "N", "tokens to write; 200 unless said"},
     {"--temperature", "X", "divides the logits; 0: the likeliest token always; 1 unless said"},
@@ -100,7 +100,7 @@ constinit const Command kGenerate{
     .doc = "writes text with a model that `plait train` trained",
     .least_words = 1,
     .most_words = 1,
-    .flags = kFlags,
+    .flags = kGenerateFlags,
     .details =
         "RUN is the folder of a run, or one of its checkpoints (RUN/checkpoints/step-...). Of a\n"
         "run the newest whole checkpoint is taken. The text goes to standard output as it is\n"

@@ -8,7 +8,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {kJsonFlag};
+constexpr Flag kModelsFlags[] = {kJsonFlag};
 
 Json models_json() {
   Json list = Json::array();
@@ -40,7 +40,7 @@ constinit const Command kModels{
     .name = "models",
     .usage = "[options]",
     .doc = "lists the networks that Plait can build, with their keys and defaults",
-    .flags = kFlags,
+    .flags = kModelsFlags,
     .details =
         "A network is named as FILE wherever a command takes one: model:NAME, or\n"
         "model:NAME?key=value&key=value with keys that differ from their defaults.\n",

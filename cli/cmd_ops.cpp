@@ -12,7 +12,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {kJsonFlag};
+constexpr Flag kOpsFlags[] = {kJsonFlag};
 constexpr std::string_view kNoMap = "-", kComposite = "composite";
 
 std::vector<std::string> gradients_of(const Op& op) {
@@ -116,7 +116,7 @@ constinit const Command kOps{
     .name = "ops",
     .usage = "[options]",
     .doc = "lists the ops, one line each",
-    .flags = kFlags,
+    .flags = kOpsFlags,
     .details =
         "Columns: name; operands (`bias?` may be left out, `xs...` repeats); what the gradient\n"
         "keeps from the forward, alternatives separated by ` | `, or - where there is no "

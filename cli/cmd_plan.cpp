@@ -1,6 +1,7 @@
 // plait plan FILE: the memory of a program before it runs.
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/allocations.h"
@@ -17,7 +18,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kPlanFlags[] = {
     {"--svg", "F", "draw the arena over the steps into F"},
     {"--check", "", "run three steps: is memory as planned, and is nothing allocated?"},
     kTargetFlag,
@@ -33,8 +34,6 @@ constexpr Flag kFlags[] = {
 };
 
 constexpr std::size_t kMostRows = 15;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 std::string step_text(const plan::Program& p, int step) {
   if (p.steps.empty()) return "no step";
@@ -242,7 +241,7 @@ constinit const Command kPlan{
     .doc = "plans a program's memory and says what is alive at the peak",
     .least_words = 1,
     .most_words = 1,
-    .flags = kFlags,
+    .flags = kPlanFlags,
     .details =
         "states       kept from step to step, and constants\n"
         "arena        all that lives within a step, feeds and fetches too\n"

@@ -9,7 +9,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kProfileFlags[] = {
     {"-o", "P.json", "write the profile in MegEngine's schema; `plait report` reads it"},
     {"--trace", "T.json", "write Chrome's trace events; Perfetto opens them"},
     {"--runs", "N", "how many runs to time"},
@@ -104,7 +104,7 @@ constinit const Command kProfile{
     .doc = "times a program step by step: kinds of kernels, the slowest steps, share of the peak",
     .least_words = 1,
     .most_words = 1,
-    .flags = kFlags,
+    .flags = kProfileFlags,
     .details =
         "States have their initial values, feeds are random. The peaks are measured once on each\n"
         "machine: multiply-adds in registers, a copy of memory larger than the caches; on a GPU\n"

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr Flag kBesideFlag{"--beside", "P.json",
                            "another profile of the same network: both, contraction by contraction"};
-constexpr Flag kFlags[] = {kBesideFlag, kGraphFlag, kSetFlag, kJsonFlag};
+constexpr Flag kReportFlags[] = {kBesideFlag, kGraphFlag, kSetFlag, kJsonFlag};
 
 Json facts_json(const std::vector<report::Fact>& facts) {
   Json out = Json::object();
@@ -99,7 +99,7 @@ constinit const Command kReport{
     .doc = "a page about a document: counts, work, memory, time, and what is wrong with it",
     .least_words = 1,
     .most_words = 1,
-    .flags = kFlags,
+    .flags = kReportFlags,
     .details =
         "FILE is a document of AICF, MegEngine, Chainer, OneFlow/LiBai or AITemplate, found by "
         "its\n"

@@ -19,7 +19,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kRunFlags[] = {
     {"--steps", "N", "how often to run the graph; 1 unless said"},
     {"--feed", "NAME=X.npy", "the value of a feed; those not given are random", true},
     {"--state", "NAME=X.npy", "the first value of a state, instead of its initial one", true},
@@ -161,7 +161,7 @@ constinit const Command kRun{
     .doc = "runs a graph of FILE, or a plan, and carries its states from step to step",
     .least_words = 1,
     .most_words = 1,
-    .flags = kFlags,
+    .flags = kRunFlags,
     .details = kFileHelp,
     .example =
         "  $ plait run 'model:rwkv4?layers=2&width=32&vocab=64&context=16&copy=8&batch=2&train=1' "

@@ -15,7 +15,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kShowFlags[] = {
     {"--after", "PASS", "run the passes up to this one and show what it leaves"},
     {"--grad", "", "differentiate the first fetch with respect to all trained states"},
     {"--timing", "", "run the passes and print the time of each on standard error"},
@@ -111,7 +111,7 @@ constinit const Command kShow{
     .doc = "prints the graphs of FILE, as they are or after passes",
     .least_words = 1,
     .most_words = 1,
-    .flags = kFlags,
+    .flags = kShowFlags,
     .details = kFileHelp,
     .example =
         "  $ plait show 'model:mlp?dtype=f32' --after dead --timing\n"

@@ -11,7 +11,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {kGraphFlag, kSetFlag, kJsonFlag};
+constexpr Flag kStatsFlags[] = {kGraphFlag, kSetFlag, kJsonFlag};
 
 Json stats_json(const Measures& m) {
   Json by_op = Json::object();
@@ -63,7 +63,7 @@ constinit const Command kStats{
     .doc = "counts parameters, operations, bytes moved and live memory, by op",
     .least_words = 1,
     .most_words = 1,
-    .flags = kFlags,
+    .flags = kStatsFlags,
     .details =
         "parameters  elements of trained states\n"
         "operations  a contraction counts 2 per multiply-add; views, casts and gathers 0\n"

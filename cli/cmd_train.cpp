@@ -20,7 +20,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kTrainFlags[] = {
     {"--resume", "RUN", "go on with the run of this folder, from its newest whole checkpoint"},
     {"--overwrite", "", "remove a run that the output folder holds, and begin anew"},
     {"--presets", "", "list the presets"},
@@ -145,7 +145,7 @@ constinit const Command kTrain{
     .doc = "trains a model as a config says, or goes on with a run",
     .least_words = 0,
     .most_words = 1000,
-    .flags = kFlags,
+    .flags = kTrainFlags,
     .details =
         "A config is TOML; docs/train.md lists every key. key=value comes over what the file\n"
         "says: `steps=200 optimizer.lr=1e-3`. model.name is one of `plait models`, model.file any\n"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "ir/text.h"
@@ -12,8 +13,6 @@ namespace plait::cli {
 namespace {
 
 constexpr std::string_view kStatePrefix = "state ";
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Whether a value is one of those that a composite was expanded to.
 bool is_part_of(const std::string& name, const std::string& whole) {

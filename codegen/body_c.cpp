@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -14,8 +15,6 @@ using loop::KernelOperand;
 using loop::Let;
 using loop::Level;
 using loop::Reduce;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// What a guard of the row lets through, without a branch in the loop (gcc does not vectorise a
 /// choice by a condition that stays the same): masked bits, with those of the other value put in.

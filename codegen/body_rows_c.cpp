@@ -2,6 +2,7 @@
 // them all.
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/text.h"
 #include "codegen/body_c.h"
 
@@ -12,8 +13,6 @@ using loop::KernelOperand;
 using loop::Let;
 using loop::Level;
 using loop::Reduce;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// The operation of an `omp simd reduction`.
 std::string simd_operation(Reduce reduce, DType compute) {

@@ -1,12 +1,11 @@
 // Gathers as nests with a loaded index, scatters written out, each the gradient of the other.
 #include "ops/index.h"
 
+#include "base/at.h"
 #include "ops/lines.h"
 
 namespace plait::ops {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// `shape` with the axis replaced by the sizes of `with`.
 Shape replaced(const Shape& shape, std::int64_t axis, const Shape& with) {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace plait::ops {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// A slice with one (start, stop, step) per axis, resolved against the sizes.
 struct Range {

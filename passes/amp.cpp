@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/at.h"
 #include "ops/compare.h"
 #include "ops/constant.h"
 #include "ops/table.h"
@@ -12,8 +13,6 @@ namespace plait {
 namespace {
 
 using ir::ValueId;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 class Mixing {
  public:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/at.h"
 #include "ops/compare.h"
 #include "ops/table.h"
 
@@ -11,8 +12,6 @@ namespace plait {
 namespace {
 
 using ir::ValueId;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Whether it has surely fewer elements.
 bool is_smaller(const ir::Type& a, const ir::Type& b) {

@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "base/at.h"
 #include "ops/table.h"
 
 namespace plait {
@@ -34,7 +35,6 @@ class Expansion {
   }
 
  private:
-  static std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id); }
   ir::ValueId mapped(ir::ValueId id) const { return id == ir::kNone ? ir::kNone : map_[at(id)]; }
 
   /// Adds a node, or what it is made of; returns the values that stand for its outputs.

@@ -126,7 +126,7 @@ Outcome extremum_infinity(const Match& m) {
   return {};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kArithmeticRules[] = {
     {"add_zero", "x + 0 is x for integers, x + -0.0 for floats", add_zero},
     {"sub_zero", "x - 0 is x", sub_zero},
     {"mul_one", "x * 1 is x", mul_one},
@@ -146,6 +146,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> arithmetic_rules() { return kRules; }
+std::span<const Rule> arithmetic_rules() { return kArithmeticRules; }
 
 }  // namespace plait

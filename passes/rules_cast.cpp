@@ -42,7 +42,7 @@ Outcome cast_cast(const Match& m) {
   return m.with_inputs({inner->inputs[0]});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kCastRules[] = {
     {"copy", "a copy is what it copies", copy},
     {"stop_gradient", "gradients are taken: what stopped them is a copy", stop_gradient},
     {"cast_same", "a cast to the dtype it has", cast_same},
@@ -51,6 +51,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> cast_rules() { return kRules; }
+std::span<const Rule> cast_rules() { return kCastRules; }
 
 }  // namespace plait

@@ -116,7 +116,7 @@ Outcome matmul_transpose(const Match& m) {
   return {};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kChoiceRules[] = {
     {"where_same", "where(c, x, x) is x", where_same},
     {"where_constant", "where() of a condition that is known", where_constant},
     {"where_not", "where(not c, a, b) is where(c, b, a)", where_not},
@@ -131,6 +131,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> choice_rules() { return kRules; }
+std::span<const Rule> choice_rules() { return kChoiceRules; }
 
 }  // namespace plait

@@ -1,6 +1,7 @@
 // Rules of ops that rename elements: reshapes, transposes, broadcasts, flips.
 #include <algorithm>
 
+#include "base/at.h"
 #include "ops/shape.h"
 #include "ops/table.h"
 #include "passes/rule.h"
@@ -9,8 +10,6 @@ namespace plait {
 namespace {
 
 using Outcome = std::optional<Replacement>;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Replacement reshaped(const Match& m, ir::ValueId x) {
   return m.instead(ops::reshape, {x}, ir::encode(ops::ShapeTo{m.out().shape}));
@@ -150,7 +149,7 @@ Outcome flip_flip(const Match& m) {
   return m.instead(ops::flip, inner->inputs, ir::encode(once));
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kMoveRules[] = {
     {"reshape_same", "a reshape, squeeze or unsqueeze to the shape it has", reshape_same},
     {"reshape_reshape", "of two reshapes the second decides", reshape_reshape},
     {"transpose_identity", "a transpose that moves nothing", transpose_identity},
@@ -167,6 +166,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> move_rules() { return kRules; }
+std::span<const Rule> move_rules() { return kMoveRules; }
 
 }  // namespace plait

@@ -140,7 +140,7 @@ Outcome split_one(const Match& m) {
   return m.is(ops::split) && m.results.size() == 1 ? Outcome(m.operand(0)) : Outcome();
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kPieceRules[] = {
     {"slice_all", "a slice that takes everything", slice_all},
     {"slice_slice", "two slices are one", slice_slice},
     {"pad_nothing", "a pad that adds nothing", pad_nothing},
@@ -153,6 +153,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> piece_rules() { return kRules; }
+std::span<const Rule> piece_rules() { return kPieceRules; }
 
 }  // namespace plait

@@ -5,13 +5,12 @@
 #include <numeric>
 #include <optional>
 
+#include "base/at.h"
 #include "plan/lower.h"
 #include "plan/space.h"
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 struct Var {
   std::string symbol;

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/at.h"
 #include "ops/table.h"
 
 namespace plait::plan {
 namespace {
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 // Below this many scalar operations a whole program is one function on one thread.
 constexpr std::int64_t kWholeOperations = 300'000;
 constexpr std::size_t kWholeSteps = 96;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/at.h"
 #include "loop/kernel.h"
 #include "plan/group_again.h"
 #include "plan/group_fit.h"
@@ -15,8 +16,6 @@
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 class Grouper {
  public:

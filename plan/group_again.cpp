@@ -7,12 +7,11 @@
 #include <optional>
 #include <set>
 
+#include "base/at.h"
 #include "loop/kernel.h"
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // A value this much smaller than what is made of it costs nothing to keep: a row's statistics.
 constexpr std::int64_t kSmall = 32;

@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "plan/space.h"
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Members that walk part of the space walk exactly its rows.
 bool splits_whole(const GroupSight& sight, const Group& g) {

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "loop/kernel.h"
 #include "plan/space.h"
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 class Need {
  public:

@@ -1,14 +1,10 @@
 // Following reads through nodes that have no kernel.
 #include "plan/group_sight.h"
 
+#include "base/at.h"
 #include "loop/kernel.h"
 
 namespace plait::plan {
-namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 GroupSight::GroupSight(const ir::Graph& graph, const std::vector<NodeFacts>& facts,
                        const Layouts& layouts, const Grouping& grouping)

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 void mark_reads(const GroupSight& sight, Grouping& grouping, ir::NodeId n) {
   const int g = grouping.group_of[at(n)];

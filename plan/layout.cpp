@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/at.h"
 #include "loop/kernel.h"
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Classes {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/at.h"
 #include "plan/lower_frame.h"
 #include "plan/lower_values.h"
 
@@ -15,8 +16,6 @@ using loop::Expr;
 using loop::Kernel;
 using loop::KernelOperand;
 using loop::Let;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Dim loop_symbol(const loop::KernelIndex& index) {
   return Dim::symbol(index.symbol, 0, std::max<std::int64_t>(index.extent.hi() - 1, 0));

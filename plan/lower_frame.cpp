@@ -3,14 +3,10 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "plan/space.h"
 
 namespace plait::plan {
-namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 KernelFrame::KernelFrame(const Sight& sight, const Group& group)
     : sight(sight), group(group), group_id(sight.grouping.group_of[at(group.nodes.front())]) {}

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "ops/constant.h"
 #include "plan/space.h"
 
@@ -13,8 +14,6 @@ using loop::Expr;
 using loop::KernelOperand;
 using loop::Let;
 using loop::ScalarOp;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// The expression with loads renumbered and indices substituted; acc becomes `acc` where given.
 Expr rebuilt(const Expr& e, int first_load, const DimBindings& by, const Expr& acc = {}) {

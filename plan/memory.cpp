@@ -6,12 +6,11 @@
 #include <map>
 #include <set>
 
+#include "base/at.h"
 #include "ops/constant.h"
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t rounded(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;

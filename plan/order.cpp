@@ -4,12 +4,11 @@
 #include <memory>
 #include <set>
 
+#include "base/at.h"
 #include "plan/memory.h"
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Who waits for whom, and the sizes of what they make.
 struct Dependencies {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 
+#include "base/at.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "ir/text.h"
@@ -13,8 +14,6 @@
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 class Clock {
  public:

@@ -4,13 +4,12 @@
 #include <map>
 #include <set>
 
+#include "base/at.h"
 #include "plan/independent.h"
 #include "plan/memory.h"
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Bytes at the peak that a byte moved once more must save. One value of another of its size saves a
 // half and is not worth it; several of one are.

@@ -5,13 +5,12 @@
 #include <set>
 #include <utility>
 
+#include "base/at.h"
 #include "base/text.h"
 #include "ops/table.h"
 
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// A cast of a state.
 struct Copy {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace plait::plan {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// a + b of bytes, neither negative.
 std::int64_t sum(std::int64_t a, std::int64_t b) {

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "loop/kernel.h"
 
 namespace plait::plan {
 namespace {
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 constexpr int kOpen = -2;
 constexpr std::int64_t kMostPoints = 64;
 

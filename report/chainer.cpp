@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "passes/measure.h"
 #include "report/chainer_memory.h"
@@ -18,8 +19,6 @@ using io::chainer::Record;
 
 /// Above this, lifetimes are not packed: packing takes the square of it.
 constexpr std::size_t kMaxPlanned = 20'000;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// `2,151,546,880 (2,151.5 MB)`: plans are compared, so all in one unit.
 std::string megabytes(std::int64_t n) {

@@ -2,6 +2,7 @@
 // operations it is about.
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "report/chainer_memory.h"
 #include "report/chainer_step.h"
@@ -12,8 +13,6 @@ namespace {
 using io::chainer::Input;
 using io::chainer::Operation;
 using io::chainer::Tag;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 std::string share(std::int64_t part, std::int64_t whole) {
   return percent_text(static_cast<double>(part), static_cast<double>(whole));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/error.h"
 
 namespace plait::report {
@@ -13,8 +14,6 @@ using io::chainer::Links;
 using io::chainer::Operation;
 using io::chainer::Record;
 using io::chainer::Tag;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 bool is_view(const Operation& op) {
   return op.outputs.size() == 1 && op.inputs.size() == 1 &&

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 
 namespace plait::report {
@@ -14,8 +15,6 @@ namespace {
 using io::chainer::Input;
 using io::chainer::Operation;
 using io::chainer::Tag;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// a * b / c, where the product may be too large for 64 bits; saturated.
 std::int64_t scaled(std::int64_t a, std::int64_t b, std::int64_t c) {

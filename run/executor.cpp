@@ -6,12 +6,11 @@
 #include <cstring>
 #include <vector>
 
+#include "base/at.h"
 #include "base/text.h"
 
 namespace plait {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Elements of one axis, `from` and `to` so many bytes apart.
 template <std::size_t kWidth>

@@ -10,14 +10,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/at.h"
 #include "base/error.h"
 
 namespace plait {
 namespace {
 
 constexpr int kPattern = 0xFF;  // NaN in every float dtype, -1 in every integer
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;

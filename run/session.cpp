@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/backends.h"
+#include "base/at.h"
 #include "base/text.h"
 #include "ir/verify.h"
 #include "ops/initializers.h"
@@ -15,8 +16,6 @@
 
 namespace plait {
 namespace {
-
-std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id); }
 
 /// Each depends on the seed and its own state alone.
 Arrays initial_values(const std::vector<ir::State>& states, std::uint64_t seed) {

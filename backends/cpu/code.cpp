@@ -10,14 +10,13 @@
 #include "backends/cpu/contract/contract.h"
 #include "backends/cpu/cut.h"
 #include "backends/cpu/pool.h"
+#include "base/at.h"
 #include "codegen/compile.h"
 #include "codegen/print_c.h"
 #include "ops/table.h"
 
 namespace plait::cpu {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr const char* kIndexText = "an index is out of range";
 constexpr const char* kDivisionText = "integer division by zero";

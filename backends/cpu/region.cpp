@@ -10,14 +10,13 @@
 #include <cstring>
 #include <vector>
 
+#include "base/at.h"
 #include "base/text.h"
 
 namespace plait::cpu {
 namespace {
 
 constexpr std::int64_t kLargePage = 2 << 20;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;

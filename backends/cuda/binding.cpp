@@ -7,12 +7,11 @@
 
 #include "backends/cuda/fused.h"
 #include "backends/cuda/whole.h"
+#include "base/at.h"
 #include "codegen/cuda/print.h"
 
 namespace plait::cuda {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Word word_of(const void* address) { return reinterpret_cast<Word>(address); }
 

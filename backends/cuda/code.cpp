@@ -10,12 +10,11 @@
 #include "backends/cuda/landing.h"
 #include "backends/cuda/lanes.h"
 #include "backends/cuda/pace.h"
+#include "base/at.h"
 #include "codegen/cuda/print.h"
 
 namespace plait::cuda {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr const char* kIndexText = "an index is out of range";
 constexpr const char* kDivisionText = "integer division by zero";

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "base/at.h"
 #include "base/text.h"
 
 namespace plait::cuda {
@@ -11,8 +12,6 @@ namespace {
 using loop::KernelOperand;
 using loop::Let;
 using loop::ScalarOp;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// A formula that is one operation on two operands: which, and the operands' numbers.
 struct Pair {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backends/cuda/code.h"
+#include "base/at.h"
 #include "codegen/cuda/print.h"
 
 namespace plait::cuda {
@@ -28,8 +29,6 @@ constexpr const char* kSweep =
     "  }\n"
     "  if (all != 0) data[0] = all;\n"  // never: they are zeros
     "}\n";
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 using Axis = loop::AxisOf<std::int64_t>;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -13,8 +14,6 @@ using loop::KernelOperand;
 using loop::Let;
 using loop::Level;
 using loop::Reduce;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 DType natural(DType t) {
   return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;

@@ -1,6 +1,7 @@
 // The inner points of a kernel in CUDA C++: vectors, their lanes, stores.
 #include <algorithm>
 
+#include "base/at.h"
 #include "codegen/cuda/body.h"
 
 namespace plait::codegen::cuda {
@@ -12,8 +13,6 @@ using loop::Level;
 
 /// Bytes of loads that a thread may hold before it computes.
 constexpr int kSplitBytes = 128, kBatchBytes = 256;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 

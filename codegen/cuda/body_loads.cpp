@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/at.h"
 #include "codegen/cuda/body.h"
 
 namespace plait::codegen::cuda {
@@ -14,8 +15,6 @@ using loop::Level;
 
 /// Bytes of loads that a thread may hold over the stages before theirs.
 constexpr int kFetchBytes = 64;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/at.h"
 #include "codegen/cuda/writer.h"
 
 namespace plait::codegen::cuda {
@@ -10,8 +11,6 @@ namespace {
 
 using loop::Let;
 using loop::Level;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 bool is_inner_column(const Let& l) { return l.column && l.level == Level::kInner; }
 

@@ -14,11 +14,12 @@ plait_embed(${CMAKE_CURRENT_BINARY_DIR}/cuda_device_text.cpp cuda_device_text
 plait_room(codegen_cuda
   SOURCES
     ${cuda_room}/body.cpp ${cuda_room}/body_inner.cpp ${cuda_room}/body_loads.cpp
-    ${cuda_room}/columns.cpp ${cuda_room}/columns_gather.cpp ${cuda_room}/header.cpp
-    ${cuda_room}/prepare.cpp ${cuda_room}/print.cpp ${cuda_room}/product.cpp
+    ${cuda_room}/columns.cpp ${cuda_room}/header.cpp
+    ${cuda_room}/print.cpp ${cuda_room}/product.cpp
     ${cuda_room}/product_element.cpp ${cuda_room}/product_form.cpp ${cuda_room}/product_guess.cpp
     ${cuda_room}/product_shape.cpp
     ${cuda_room}/rows.cpp ${cuda_room}/schedule.cpp
     ${CMAKE_CURRENT_BINARY_DIR}/cuda_types_text.cpp ${CMAKE_CURRENT_BINARY_DIR}/cuda_device_text.cpp
+  ALONE ${cuda_room}/columns_gather.cpp ${cuda_room}/prepare.cpp
   DEPENDS codegen loop codegen_prelude
 )

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "codegen/cuda/schedule.h"
 
@@ -17,8 +18,6 @@ using loop::KernelOperand;
 using loop::Let;
 using loop::Level;
 using loop::Reduce;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Dim symbol_of(const loop::KernelIndex& x) {
   return Dim::symbol(x.symbol, 0, std::max<std::int64_t>(x.extent.hi() - 1, 0));

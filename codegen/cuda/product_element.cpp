@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "codegen/cuda/body.h"
@@ -19,8 +20,6 @@ using loop::Let;
 
 /// Bytes of loads that a thread holds at once.
 constexpr int kHeldBytes = 192;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 bool moves_with_rows(const Kernel& k, const Dim& offset) {
   return std::any_of(k.rows.begin(), k.rows.end(),

@@ -1,6 +1,7 @@
 // Bodies of kernels without column reductions: points one by one, and rows.
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "codegen/cuda/writer.h"
 
@@ -9,8 +10,6 @@ namespace {
 
 using loop::Let;
 using loop::Reduce;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Bytes of a value where it is kept.
 int held_bytes(DType t) { return register_type(t) == "float" || register_type(t) == "int" ? 4 : 8; }

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/at.h"
 #include "codegen/cuda/print.h"
 
 namespace plait::codegen::cuda {
@@ -20,8 +21,6 @@ using loop::Reduce;
 constexpr std::int64_t kProcessors = 132;
 constexpr std::int64_t kInt = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kSharedBytes = 40 * 1024;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// The largest absolute value that evaluation meets; kInt + 1 or more: too large.
 double reach(const Dim& d) {

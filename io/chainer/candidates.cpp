@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "io/chainer/call.h"
 
 namespace plait::io::chainer {
@@ -10,8 +11,6 @@ namespace {
 
 constexpr std::int64_t kMaxChannels = 4096;
 constexpr std::int64_t kMaxSide = 65536;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Ascending; of numbers up to 2^40 without their largest ones, which are no sizes of images.
 Sizes divisors_of(std::int64_t n) {

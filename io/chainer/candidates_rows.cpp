@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/at.h"
 #include "io/chainer/call.h"
 #include "io/chainer/candidates.h"
 
@@ -11,8 +12,6 @@ namespace {
 
 constexpr std::int64_t kMaxPossible = 1024;
 constexpr std::size_t kMaxTold = 16;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 void add_once(Sizes& list, std::int64_t n) {
   if (n > 0 && std::find(list.begin(), list.end(), n) == list.end()) list.push_back(n);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "io/chainer/format.h"
@@ -14,8 +15,6 @@
 
 namespace plait::io::chainer {
 namespace {
-
-std::size_t at(ir::ValueId i) { return static_cast<std::size_t>(i); }
 
 /// `features.0.weight` -> `/predictor/features/0/weight`; a name of Chainer's stays.
 std::string parameter_name(const std::string& state) {

@@ -123,7 +123,7 @@ Tensors cast(Call& c) {
   fail("to a type ", quoted(type.substr(0, 40)));
 }
 
-constexpr Function kRows[] = {
+constexpr Function kArrayFunctions[] = {
     {"Identity", identity},
     {"Copy", identity},
     {"Cast", cast},
@@ -139,6 +139,6 @@ constexpr Function kRows[] = {
 
 }  // namespace
 
-std::span<const Function> array_functions() { return kRows; }
+std::span<const Function> array_functions() { return kArrayFunctions; }
 
 }  // namespace plait::io::chainer

@@ -243,7 +243,7 @@ Tensors local_response_normalization(Call& c) {
   return {x * c.b.add("pow", {unit, power})[0]};
 }
 
-constexpr Function kRows[] = {
+constexpr Function kImageFunctions[] = {
     {"Convolution2DFunction", convolution},
     {"Deconvolution2DFunction", deconvolution},
     {"MaxPooling2D", max_pooling},
@@ -257,6 +257,6 @@ constexpr Function kRows[] = {
 
 }  // namespace
 
-std::span<const Function> image_functions() { return kRows; }
+std::span<const Function> image_functions() { return kImageFunctions; }
 
 }  // namespace plait::io::chainer

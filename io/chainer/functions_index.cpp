@@ -155,13 +155,13 @@ Tensors embed_id(Call& c) {
   return {ops::embedding(c.as(1, {c.elements(1) / width, width}), ids)};
 }
 
-constexpr Function kRows[] = {
+constexpr Function kIndexFunctions[] = {
     {"GetItem", get_item},
     {"EmbedIDFunction", embed_id},
 };
 
 }  // namespace
 
-std::span<const Function> index_functions() { return kRows; }
+std::span<const Function> index_functions() { return kIndexFunctions; }
 
 }  // namespace plait::io::chainer

@@ -125,7 +125,7 @@ Tensors sigmoid_cross_entropy(Call& c) {
   return {counted.sum() / count};
 }
 
-constexpr Function kRows[] = {
+constexpr Function kLossFunctions[] = {
     {"LinearFunction", linear},
     {"MatMul", matrix_product},
     {"SoftmaxCrossEntropy", softmax_cross_entropy},
@@ -135,7 +135,7 @@ constexpr Function kRows[] = {
 
 }  // namespace
 
-std::span<const Function> loss_functions() { return kRows; }
+std::span<const Function> loss_functions() { return kLossFunctions; }
 
 const Function* find_function(std::string_view name) {
   for (const auto family : {loss_functions(), image_functions(), pointwise_functions(),

@@ -87,7 +87,7 @@ Tensors dropout(Call& c) {
   return {ops::dropout(c.in(0), c.key(), ops::Dropout{.p = p, .stream = c.stream()})};
 }
 
-constexpr Function kRows[] = {
+constexpr Function kPointwiseFunctions[] = {
     {"ReLU", unary<ops::relu>},
     {"LeakyReLU", leaky_relu},
     {"ELU", elu},
@@ -129,6 +129,6 @@ constexpr Function kRows[] = {
 
 }  // namespace
 
-std::span<const Function> pointwise_functions() { return kRows; }
+std::span<const Function> pointwise_functions() { return kPointwiseFunctions; }
 
 }  // namespace plait::io::chainer

@@ -5,12 +5,11 @@
 #include <functional>
 #include <queue>
 
+#include "base/at.h"
 #include "base/error.h"
 
 namespace plait::io::chainer {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 template <class... Parts>
 [[noreturn]] void wrong(const Record& record, const Operation& op, const Parts&... parts) {

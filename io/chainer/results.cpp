@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/text.h"
 
 namespace plait::io::chainer {
 namespace {
-
-std::size_t at(ir::ValueId i) { return static_cast<std::size_t>(i); }
 
 /// Values that depend on a parameter.
 std::vector<bool> reached(const ir::Graph& graph) {

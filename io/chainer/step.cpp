@@ -1,6 +1,7 @@
 // The forward half of a step, and its end: fetches.
 #include "io/chainer/step.h"
 
+#include "base/at.h"
 #include "base/error.h"
 #include "io/chainer/functions.h"
 #include "ops/initializers.h"
@@ -9,8 +10,6 @@ namespace plait::io::chainer {
 namespace {
 
 constexpr std::size_t kMaxNotes = 50;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// A guess by its named sizes: rows first; of an image, also its height and width.
 Shape named_shape(const Sizes& guess, const NamedSizes& sizes) {

@@ -2,16 +2,12 @@
 // where several operations read one variable.
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "io/chainer/step.h"
 #include "ops/arithmetic.h"
 
 namespace plait::io::chainer {
-namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 void Step::backward() {
   for (int i : links_.backward_order) add_backward(i);

@@ -1,10 +1,9 @@
 // Operations that Plait lacks, or that do not fit, as opaque nodes.
+#include "base/at.h"
 #include "io/chainer/step.h"
 
 namespace plait::io::chainer {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 template <class From, class To>
 std::optional<std::vector<To>> list_of(const std::vector<Value>& items) {

@@ -110,7 +110,7 @@ constexpr char kAbsolute[] = "Absolute", kCos[] = "Cos", kExp[] = "Exp", kIdenti
                kMin[] = "Min", kNeg[] = "Neg", kSin[] = "Sin", kSqrt[] = "Sqrt",
                kSquare[] = "Square", kSum[] = "Sum";
 
-constexpr WordRow kRows[] = {
+constexpr WordRow kArrayWords[] = {
     {"neg", plain<kNeg>},
     {"abs", plain<kAbsolute>},
     {"exp", plain<kExp>},
@@ -141,6 +141,6 @@ constexpr WordRow kRows[] = {
 
 }  // namespace
 
-std::span<const WordRow> array_words() { return kRows; }
+std::span<const WordRow> array_words() { return kArrayWords; }
 
 }  // namespace plait::io::chainer

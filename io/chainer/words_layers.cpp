@@ -181,7 +181,7 @@ Word embedding(const Told& t) {
 constexpr char kLogSoftmax[] = "LogSoftmax", kReLU[] = "ReLU", kSigmoid[] = "Sigmoid",
                kSoftmax[] = "Softmax", kTanh[] = "Tanh";
 
-constexpr WordRow kRows[] = {
+constexpr WordRow kLayerWords[] = {
     {"conv2d", conv},
     {"conv_transpose2d", conv_transpose},
     {"linear", linear},
@@ -209,6 +209,6 @@ constexpr WordRow kRows[] = {
 
 }  // namespace
 
-std::span<const WordRow> layer_words() { return kRows; }
+std::span<const WordRow> layer_words() { return kLayerWords; }
 
 }  // namespace plait::io::chainer

@@ -146,7 +146,7 @@ void segment_sum(const OpContext& c) {
         ops::GatherAxis{c.axis(c.attr_or<std::int64_t>("axis", 0), like.rank())});
 }
 
-constexpr OpRule kRules[] = {
+constexpr OpRule kBackwardRules[] = {
     {"broadcast_div_grad", div_grad},
     {"broadcast_matmul_grad_b", matmul_grad_b},
     {"layer_norm_grad", layer_norm_grad},
@@ -165,7 +165,7 @@ constexpr OpRule kRules[] = {
 }  // namespace
 
 const OpRule* find_backward_rule(std::string_view type) {
-  for (const OpRule& rule : kRules) {
+  for (const OpRule& rule : kBackwardRules) {
     if (rule.type == type) return &rule;
   }
   return nullptr;

@@ -206,7 +206,7 @@ void wkv(const OpContext& c) {
   c.out("y", ops::wkv, {c.in("k"), c.in("v"), w, c.in("u")});
 }
 
-constexpr OpRule kRules[] = {
+constexpr OpRule kForwardRules[] = {
     {"add_n", add_n},
     {"batch_matmul", matmul},
     {"bias_add", bias_add},
@@ -250,7 +250,7 @@ constexpr OpRule kRules[] = {
 }  // namespace
 
 const OpRule* find_forward_rule(std::string_view type) {
-  for (const OpRule& rule : kRules) {
+  for (const OpRule& rule : kForwardRules) {
     if (rule.type == type) return &rule;
   }
   return nullptr;

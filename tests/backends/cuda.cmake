@@ -12,7 +12,8 @@ plait_tests(cuda_whole
   SOURCES cuda_whole_test.cpp device_under_test.cpp
   DEPENDS codegen_cuda backends backends_cuda cuda_emulated)
 plait_tests(cuda_feeds
-  SOURCES cuda_ahead_test.cpp cuda_feeds_test.cpp device_under_test.cpp
+  SOURCES cuda_ahead_test.cpp device_under_test.cpp
+  ALONE cuda_feeds_test.cpp
   DEPENDS train run backends_cuda backends cuda_emulated)
 plait_tests(cuda_contest
   SOURCES cuda_contest_test.cpp

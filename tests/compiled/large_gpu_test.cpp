@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/at.h"
 #include "ir/text.h"
 #include "tests/compiled/compiled_case.h"
 
@@ -23,8 +24,6 @@ Arrays second_run(Session& session, const Arrays& feeds = {}) {
   session.run(request);
   return session.run(request);
 }
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 template <class T>
 std::span<const T> values(const Arrays& arrays, const std::string& name) {

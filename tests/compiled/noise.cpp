@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "base/at.h"
 #include "ops/evaluate.h"
 #include "ops/table.h"
 #include "passes/expand.h"
@@ -20,8 +21,6 @@ using loop::ScalarOp;
 constexpr int kRounds = 8;
 constexpr double kRoundings = 4;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 bool has_exact_formula(const loop::Expr& e) {
   if (!e) return true;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/at.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "plan/draft.h"
@@ -102,7 +103,6 @@ class Contents {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   int state_buffer(const std::string& name) const {
     for (const StateBinding& s : p_.states) {
