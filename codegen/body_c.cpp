@@ -97,7 +97,7 @@ bool Body::is_column_store(const loop::KernelStore& s) const { return k_.lets[at
 std::string Body::guard_text(const std::vector<loop::Guard>& guards) {
   std::vector<std::string> parts;
   for (const loop::Guard& g : guards) {
-    const std::string index = index_text(g.index, n_);
+    const std::string index = n_.guarded(index_text(g.index, n_));
     if (g.index.lo() < g.lo.hi())
       parts.push_back(str("(", index_text(g.lo, n_), " <= ", index, ")"));
     if (g.index.hi() >= g.hi.lo())
@@ -106,10 +106,18 @@ std::string Body::guard_text(const std::vector<loop::Guard>& guards) {
   return parts.empty() ? "1" : join(parts, " & ");
 }
 
-/// An element: through a pointer that was set up before the inner loop, or by its whole offset.
+/// Whether an element is read only for some of the inner indices. No pointer is set up for it: at
+/// the others it may lead out of the buffer.
+bool Body::is_partial(const KernelOperand& o) const { return !o.guards.empty() && !is_hoisted(o); }
+
+/// An element by its whole offset.
+std::string Body::element(const loop::KernelLoad& load) {
+  return str("b", load.buffer + first_, "[", index_text(load.offset, n_), "]");
+}
+
+/// An element through a pointer that was set up before the inner loop, where there is one.
 std::string Body::element(const loop::KernelLoad& load, Level level, const std::string& key) {
-  const int buffer = load.buffer + first_;
-  if (level != Level::kInner) return str("b", buffer, "[", index_text(load.offset, n_), "]");
+  if (level != Level::kInner) return element(load);
   DimBindings none;
   Dim inside = 0;
   bool linear = true;
@@ -126,7 +134,7 @@ std::string Body::element(const loop::KernelLoad& load, Level level, const std::
       return str(key, "[", inside.is(0) ? "0" : index_text(inside, n_), "]");
     }
   }
-  return str("b", buffer, "[", index_text(load.offset, n_), "]");
+  return element(load);
 }
 
 /// A load in the inner loop whose guards hold or fail for the whole row. It then reads from the
@@ -167,7 +175,8 @@ Piece Body::operand(const Let& let, const KernelOperand& o, const std::string& k
     }
     case KernelOperand::kLoad:
       held = k_.buffers[at(o.load.buffer)].dtype;
-      p.text = loaded_text(held, element(o.load, level_of(k_, o.load.offset), key));
+      p.text = loaded_text(held, is_partial(o) ? element(o.load)
+                                               : element(o.load, level_of(k_, o.load.offset), key));
       break;
   }
   p.truth = held == DType::boolean;
@@ -308,7 +317,7 @@ void Body::pointers(Lines& out, int stage) {
     if (let.stage != stage || let.level != Level::kInner) continue;
     for (std::size_t j = 0; j < let.operands.size(); ++j) {
       const KernelOperand& o = let.operands[j];
-      if (o.kind != KernelOperand::kLoad) continue;
+      if (o.kind != KernelOperand::kLoad || is_partial(o)) continue;
       const std::string holds = is_hoisted(o) ? str("h", i, "_", j) : "";
       if (!holds.empty()) {
         out.add(str("const int ", holds, " = ", guard_text(o.guards), ";"));

@@ -62,8 +62,10 @@ class Body {
   std::string lanes_text(int stage) const;
   Piece operand(const loop::Let& let, const loop::KernelOperand& o, const std::string& key,
                 const std::string& tile);
+  std::string element(const loop::KernelLoad& load);
   std::string element(const loop::KernelLoad& load, loop::Level level, const std::string& key);
   bool is_hoisted(const loop::KernelOperand& o) const;
+  bool is_partial(const loop::KernelOperand& o) const;
   std::string guard_text(const std::vector<loop::Guard>& guards);
   bool is_exact(const loop::Let& let) const;
   std::string value(int i) const;

@@ -127,7 +127,7 @@ void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std
                 ";"));
     reductions += str(" reduction(", simd_operation(let.reduce, let.compute), " : a", i, ")");
   }
-  if (!has_inner(stage)) return;
+  if (!has_inner(stage) || inner_size().is(0)) return;
   pointers(out, stage);
   for (std::size_t x = 0; x < k_.inner.size(); ++x) {
     const bool last = x + 1 == k_.inner.size();

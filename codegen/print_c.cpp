@@ -37,14 +37,6 @@ void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::stri
   }
 }
 
-std::string sizes_text(const Parameters& n) {
-  std::string text;
-  for (std::size_t i = 0; i < n.values().size(); ++i) {
-    text += str("  const int64_t N", i, " = n[", i, "];\n");
-  }
-  return text;
-}
-
 Dim product(const std::vector<loop::KernelIndex>& indices) {
   Dim size = 1;
   for (const loop::KernelIndex& x : indices) size = size * x.extent;
@@ -70,13 +62,13 @@ Printed print_epilogue(const loop::Kernel& k, bool fixed) {
   const std::vector<loop::KernelIndex> m(k.rows.begin() + k.batch_rows, k.rows.end());
   decode(out, batch, "batch", n);
   out.open("for (int64_t row = m0; row < m1; ++row)");
-  out.add("const float* const tile_ = tile + (row - m0) * ld - n0;");
+  out.add("const float* const tile_ = tile + (row - m0) * ld;");
   decode(out, m, "row", n);
-  body.row(out, "n0", "n1", str("tile_[", index_name(k.inner[0].symbol), "]"));
+  body.row(out, "n0", "n1", str("tile_[", index_name(k.inner[0].symbol), " - n0]"));
   out.close();
   body.epilogue(out);
   check(body.kept_count() == 0, "an epilogue keeps no rows");
-  const std::string text = sizes_text(n) + out.text();
+  const std::string text = n.declarations() + out.text();
   name_it(printed, "epilogue", text);
   printed.text = str("void ", printed.name, kTileArguments, " {\n", text, "}\n");
   printed.parameters = n.values();
@@ -133,9 +125,9 @@ Printed print_kernel(const loop::Kernel& given, bool fixed) {
     body.finish(last);
     for (const Dim& size : printed.column_sizes)
       printed.finish_rows = max(printed.finish_rows, size);
-    finish = sizes_text(n) + last.text();
+    finish = n.declarations() + last.text();
   }
-  const std::string text = sizes_text(n) + out.text();
+  const std::string text = n.declarations() + out.text();
   name_it(printed, schedule, text + finish);
   printed.text = str("void ", printed.name, kLoopArguments, " {\n", text, "}\n");
   if (!finish.empty()) {
@@ -157,8 +149,8 @@ class Contracting {
     const DType t = c_.dtype;
     const std::string memory = memory_type(t), type = register_type(t);
     const int own = epilogue_ ? 2 : 3;
-    out_.add(
-        str("const ", memory, "* const A = (const ", memory, "*)p[0] + ", n_.text(c_.a0), ";"));
+    // Its origin may lie before the buffer where it is guarded: the offset has it, not the pointer.
+    out_.add(str("const ", memory, "* const A = (const ", memory, "*)p[0];"));
     out_.add(
         str("const ", memory, "* const B = (const ", memory, "*)p[1] + ", n_.text(c_.b0), ";"));
     if (!epilogue_)
@@ -178,26 +170,17 @@ class Contracting {
     out_.add(small ? str("enum { w = ", columns, " };")
                    : str("const int64_t w = ", columns, " - n0 < ", most, " ? ", columns,
                          " - n0 : ", most, ";"));
-    out_.add(str(type, " acc[", small ? columns : most, "];"));
-    out_.add(str("for (int64_t j = 0; j < w; ++j) acc[j] = 0;"));
-    sums(type);
-    if (epilogue_) {
-      std::vector<loop::KernelIndex> batch(epilogue_->rows.begin(),
-                                           epilogue_->rows.begin() + epilogue_->batch_rows);
-      std::vector<loop::KernelIndex> rows(epilogue_->rows.begin() + epilogue_->batch_rows,
-                                          epilogue_->rows.end());
-      decode(out_, batch, "batch", n_);
-      decode(out_, rows, "mm", n_);
-      body.row(out_, "n0", "n0 + w", str("acc[", index_name(epilogue_->inner[0].symbol), " - n0]"));
-    } else {
-      out_.add(str("for (int64_t j = 0; j < w; ++j) C[cB + cM + (n0 + j) * ", n_.text(c_.n[0].c),
-                   "] = ", stored_text(t, rounded_text(acc_type(t), t, "acc[j]")), ";"));
+    if (!is_empty()) {
+      out_.add(str(type, " acc[", small ? columns : most, "]", kAligned, ";"));
+      out_.add(str("for (int64_t j = 0; j < w; ++j) acc[j] = 0;"));
+      sums(type);
     }
+    results(body);
     out_.close();
     out_.close();
     if (epilogue_) body.epilogue(out_);
     Printed printed;
-    const std::string text = sizes_text(n_) + out_.text();
+    const std::string text = n_.declarations() + out_.text();
     name_it(printed, "product", text);
     printed.text = str("void ", printed.name, kLoopArguments, " {\n", text, "}\n");
     printed.parameters = n_.values();
@@ -207,6 +190,28 @@ class Contracting {
 
  private:
   static constexpr std::int64_t kMostColumns = 256, kMostTurned = 4096;
+  // gcc 12 stores whole vectors to such arrays and may leave the frame of a function that calls
+  // nothing 8 bytes off.
+  static constexpr const char* kAligned = " __attribute__((aligned(64)))";
+
+  /// Nothing is summed, whatever the sizes.
+  bool is_empty() const { return extent_of(c_.k).is(0); }
+
+  void results(Body& body) {
+    const DType t = c_.dtype;
+    const auto sum = [&](const std::string& column) {
+      return is_empty() ? number_text(acc_type(t), 0) : str("acc[", column, "]");
+    };
+    if (!epilogue_) {
+      out_.add(str("for (int64_t j = 0; j < w; ++j) C[cB + cM + (n0 + j) * ", n_.text(c_.n[0].c),
+                   "] = ", stored_text(t, rounded_text(acc_type(t), t, sum("j"))), ";"));
+      return;
+    }
+    const auto middle = epilogue_->rows.begin() + epilogue_->batch_rows;
+    decode(out_, {epilogue_->rows.begin(), middle}, "batch", n_);
+    decode(out_, {middle, epilogue_->rows.end()}, "mm", n_);
+    body.row(out_, "n0", "n0 + w", sum(index_name(epilogue_->inner[0].symbol) + " - n0"));
+  }
 
   static DType acc_type(DType t) {
     return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
@@ -223,12 +228,13 @@ class Contracting {
     const Dim size = extent_of(c_.k) * c_.n[0].extent;
     const bool alone = std::all_of(c_.batch.begin(), c_.batch.end(),
                                    [](const loop::AxisOf<Dim>& x) { return x.b.is(0); });
-    return alone && !c_.n[0].b.is(1) && size.is_const() && size.value() <= kMostTurned;
+    return alone && !c_.n[0].b.is(1) && size.is_const() && size.value() <= kMostTurned &&
+           size.value() > 0;
   }
 
   void turn(const std::string& type) {
     const std::int64_t columns = c_.n[0].extent.value();
-    out_.add(str(type, " turned[", extent_of(c_.k).value() * columns, "];"));
+    out_.add(str(type, " turned[", extent_of(c_.k).value() * columns, "]", kAligned, ";"));
     std::string offset = "0";
     std::string number = "0";
     for (std::size_t i = 0; i < c_.k.size(); ++i) {
@@ -290,10 +296,11 @@ class Contracting {
       }
       out_.add(str("const int64_t kB = (", number, ") * ", c_.n[0].extent.value(), ";"));
     }
-    std::string a = loaded_text(c_.dtype, "A[aB + aM + aK]");
+    const std::string origin = c_.a0.is(0) ? "" : " + " + n_.text(c_.a0);
+    const std::string a = loaded_text(c_.dtype, str("A[aB + aM + aK", origin, "]"));
     if (c_.guarded) {
-      out_.add(str("const int64_t h = hB + hM + hK + ", n_.text(c_.h0), ", w_ = wB + wM + wK + ",
-                   n_.text(c_.w0), ";"));
+      const std::string h0 = n_.guarded(n_.text(c_.h0)), w0 = n_.guarded(n_.text(c_.w0));
+      out_.add(str("const int64_t h = hB + hM + hK + ", h0, ", w_ = wB + wM + wK + ", w0, ";"));
       // A block, not a `continue`: where the sum has one term there is no loop of its own to go on.
       out_.open(str("if (h >= 0 && h < ", n_.text(c_.height), " && w_ >= 0 && w_ < ",
                     n_.text(c_.width), ")"));

@@ -147,6 +147,21 @@ std::string Parameters::text(const Dim& size) {
   return str("N", values_.size() - 1);
 }
 
+std::string Parameters::guarded(const std::string& index) {
+  if (!fixed_) return index;
+  hides_ = true;
+  return str("(", index, " + zero_)");
+}
+
+std::string Parameters::declarations() const {
+  std::string text;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    text += str("  const int64_t N", i, " = n[", i, "];\n");
+  }
+  if (hides_) text += "  int64_t zero_ = 0;\n  __asm__(\"\" : \"+r\"(zero_));\n";
+  return text;
+}
+
 std::string index_name(const std::string& symbol) {
   std::string name = "x_" + symbol.substr(1);
   for (char& c : name) {

@@ -33,10 +33,17 @@ class Parameters {
   explicit Parameters(bool fixed) : fixed_(fixed) {}
   /// The text of a size over program symbols.
   std::string text(const Dim& size);
+  /// An index of a guard. Where sizes stand in the text, the compiler is kept from knowing which
+  /// elements pass: gcc 12 then turns a masked load into a whole one, which may begin before the
+  /// buffer or end behind it.
+  std::string guarded(const std::string& index);
   const std::vector<Dim>& values() const { return values_; }
+  /// Declarations of the numbers that the text names.
+  std::string declarations() const;
 
  private:
   bool fixed_;
+  bool hides_ = false;
   std::vector<Dim> values_;
 };
 

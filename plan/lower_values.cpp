@@ -47,6 +47,12 @@ KernelOperand as_operand(int let) {
   return o;
 }
 
+KernelOperand number_operand(double number) {
+  KernelOperand o;
+  o.number = number;
+  return o;
+}
+
 std::string key_of(ir::ValueId v, const std::vector<Dim>& index, int stage,
                    const KernelValues::Guards& guards) {
   std::string key = str(v, '@', stage);
@@ -73,11 +79,7 @@ KernelOperand KernelValues::value_of(ir::ValueId v, const std::vector<Dim>& inde
                                      const Guards& guards) {
   const ir::NodeId by = frame_.sight.graph.value(v).producer;
   if (by != ir::kNone && frame_.facts(by).kind == Kind::kConstant) {
-    if (const auto number = scalar_of(by)) {
-      KernelOperand o;
-      o.number = *number;
-      return o;
-    }
+    if (const auto number = scalar_of(by)) return number_operand(*number);
   }
   const bool inside = frame_.is_inside(by);
   const bool again = inside && frame_.sight.grouping.stored[at(v)] && stage > frame_.stage_of[by] &&
@@ -182,7 +184,14 @@ KernelOperand KernelValues::operand(ir::NodeId n, const loop::Access& a, const D
   }
   if (!own.empty()) o.otherwise = a.otherwise;
   if (!own.empty() && o.kind == KernelOperand::kLoad) o.guards = all;
-  return o;
+  return is_never(o) ? number_operand(o.otherwise) : o;
+}
+
+/// Guarded elements of a buffer that has none: no address of it may be read, not even as the one
+/// that stands in where a guard of the row fails.
+bool KernelValues::is_never(const KernelOperand& o) const {
+  return o.kind == KernelOperand::kLoad && !o.guards.empty() &&
+         frame_.sight.graph.type(frame_.values[at(o.load.buffer)]).elements().is(0);
 }
 
 Dim KernelValues::loaded(ir::NodeId n, const loop::LoadedIndex& l, const DimBindings& by, int stage,

@@ -30,6 +30,7 @@ class KernelValues {
   DType compute_of(ir::NodeId n) const;
   loop::KernelOperand operand(ir::NodeId n, const loop::Access& a, const DimBindings& by, int stage,
                               const Guards& outer);
+  bool is_never(const loop::KernelOperand& o) const;
   Dim loaded(ir::NodeId n, const loop::LoadedIndex& l, const DimBindings& by, int stage,
              const Guards& outer);
   Dim symbol_of_index(int let) const;

@@ -12,6 +12,8 @@
 namespace plait::test {
 namespace {
 
+constexpr const char* kFenceVariable = "PLAIT_FENCE";
+
 /// Copies a graph into another one under prefixed names.
 void append(ir::Graph& to, const ir::Graph& from, const std::string& prefix) {
   std::vector<ir::ValueId> map(from.values.size(), ir::kNone);
@@ -53,7 +55,8 @@ void CompiledCase::SetUpTestSuite() {
 }
 
 QuickCompiler::QuickCompiler() {
-  if (tested() != Tested::kCpu) return;
+  if (tested() != Tested::kCpu || is_swept()) return;
+  active_ = true;
   const char* given = ::getenv("CC");
   before_ = given ? given : "";
   const std::string compiler = join(codegen::find_compiler().command, " ");
@@ -62,8 +65,29 @@ QuickCompiler::QuickCompiler() {
 }
 
 QuickCompiler::~QuickCompiler() {
-  if (tested() != Tested::kCpu) return;
+  if (!active_) return;
   before_.empty() ? ::unsetenv("CC") : ::setenv("CC", before_.c_str(), 1);
+}
+
+Fence::Fence(const std::string& mode) {
+  is_swept();  // before it changes what that asks for
+  const char* given = ::getenv(kFenceVariable);
+  before_ = given ? given : "";
+  ::setenv(kFenceVariable, mode.c_str(), 1);
+}
+
+Fence::~Fence() {
+  before_.empty() ? ::unsetenv(kFenceVariable) : ::setenv(kFenceVariable, before_.c_str(), 1);
+}
+
+bool is_swept() {
+  static const bool given = ::getenv(kFenceVariable) != nullptr;
+  return given;
+}
+
+std::vector<std::string> protected_modes() {
+  if (tested() == Tested::kCpu && !is_swept()) return {"low", "high"};
+  return {};
 }
 
 ir::Graph side_by_side(const std::vector<ir::Graph>& parts) {

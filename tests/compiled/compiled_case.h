@@ -22,7 +22,7 @@ class CompiledCase : public testing::Test {
 };
 
 /// While it lives, kernels of the cpu are compiled at -O1, vectorised all the same: in about half
-/// the time.
+/// the time. Not so in a sweep.
 class QuickCompiler {
  public:
   QuickCompiler();
@@ -32,7 +32,27 @@ class QuickCompiler {
 
  private:
   std::string before_;  // $CC; empty when it was not set
+  bool active_ = false;
 };
+
+/// While it lives, programs run in a mode of PLAIT_FENCE (run/placement.h): their buffers stand
+/// between protected pages, and what no step wrote is NaN.
+class Fence {
+ public:
+  explicit Fence(const std::string& mode);
+  ~Fence();
+  Fence(const Fence&) = delete;
+  Fence& operator=(const Fence&) = delete;
+
+ private:
+  std::string before_;
+};
+
+/// Whether all of this process runs in a mode of PLAIT_FENCE: `make fence`.
+bool is_swept();
+/// The modes with protected pages in which a test runs its programs once more: none in a sweep,
+/// which is in one, and none where memory is not the host's.
+std::vector<std::string> protected_modes();
 
 /// Independent graphs side by side as one: names of graph i are prefixed with `gI.`. One program
 /// then takes one compilation. When they are small it is one function, on one thread.

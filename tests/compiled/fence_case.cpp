@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include <optional>
+
 #include "backends/backends.h"
 #include "base/text.h"
 #include "ops/table.h"
@@ -10,8 +12,6 @@
 
 namespace plait::test {
 namespace {
-
-constexpr const char* kVariable = "PLAIT_FENCE";
 
 struct Case {
   std::string text;
@@ -26,16 +26,16 @@ std::vector<Array> in_double(const std::vector<Array>& feeds) {
   return wide;
 }
 
-void add_cases(const OpSamples& given, std::vector<Case>& cases) {
+void add_cases(const OpSamples& given, DType real, std::vector<Case>& cases) {
   Op op = op_named(given.op);
   op.samples = given.text;
   const auto reference = make_backend("ref");
   for (const Sample& sample : samples_of(op)) {
     Case c;
-    c.text = str(given.op, ": ", sample.text);
-    const std::vector<Array> feeds = sample_feeds(sample, DType::f32, 7);
+    c.text = str(given.op, ": ", sample.text, " as ", real);
+    const std::vector<Array> feeds = sample_feeds(sample, real, 7);
     try {
-      c.graph = sample_graph(op, sample, DType::f32);
+      c.graph = sample_graph(op, sample, real);
       c.expected = run_graph(*reference, sample_graph(op, sample, DType::f64), in_double(feeds));
     } catch (const UserError&) {  // a window larger than the image, say
       continue;
@@ -56,8 +56,12 @@ void check_cases(const std::vector<Case>& cases, bool in_steps) {
   }
   if (in_steps) graphs.push_back(scan_graph());
   const ir::Graph all = side_by_side(graphs);
-  for (const std::string& mode : fence_modes()) {
-    const Fence fence(mode);
+  std::vector<std::string> modes = protected_modes();
+  if (!is_swept()) modes.push_back("fill");
+  if (modes.empty()) modes.push_back("");  // a mode for the whole process
+  for (const std::string& mode : modes) {
+    std::optional<Fence> fence;
+    if (!mode.empty()) fence.emplace(mode);
     const Arrays results = run_compiled(all, feeds, {}, 2);
     for (std::size_t i = 0; i < cases.size(); ++i) {
       const Case& c = cases[i];
@@ -72,24 +76,9 @@ void check_cases(const std::vector<Case>& cases, bool in_steps) {
 
 }  // namespace
 
-Fence::Fence(const std::string& mode) {
-  const char* given = ::getenv(kVariable);
-  before_ = given ? given : "";
-  ::setenv(kVariable, mode.c_str(), 1);
-}
-
-Fence::~Fence() {
-  before_.empty() ? ::unsetenv(kVariable) : ::setenv(kVariable, before_.c_str(), 1);
-}
-
-std::vector<std::string> fence_modes() {
-  if (tested() == Tested::kCpu) return {"fill"};
-  return {"fill"};
-}
-
-int check_in_fences(const std::vector<OpSamples>& samples) {
+int check_in_fences(const std::vector<OpSamples>& samples, DType real) {
   std::vector<Case> cases;
-  for (const OpSamples& s : samples) add_cases(s, cases);
+  for (const OpSamples& s : samples) add_cases(s, real, cases);
   const std::size_t taken = cases.size();
   if (tested() == Tested::kEmulated && soak_seeds(0) == 0) {  // every second one
     for (std::size_t i = 0; 2 * i < taken; ++i) std::swap(cases[i], cases[2 * i]);
@@ -105,6 +94,18 @@ int check_in_fences(const std::vector<OpSamples>& samples) {
     check_cases(some, true);
   }
   return static_cast<int>(taken);
+}
+
+void expect_same_in_fences(const std::function<Arrays()>& run) {
+  const char* whole_process = ::getenv("PLAIT_FENCE");
+  std::vector<std::string> modes = protected_modes();
+  if (is_swept()) modes.push_back(whole_process);
+  const Fence none("");
+  const Arrays expected = run();
+  for (const std::string& mode : modes) {
+    const Fence fence(mode);
+    EXPECT_EQ(differing_bits(expected, run()), "") << "fence " << mode;
+  }
 }
 
 }  // namespace plait::test

@@ -3,27 +3,13 @@
 // shows.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "tests/compiled/compiled_case.h"
 
 namespace plait::test {
-
-/// While it lives, programs run in a mode of PLAIT_FENCE: see run/placement.h.
-class Fence {
- public:
-  explicit Fence(const std::string& mode);
-  ~Fence();
-  Fence(const Fence&) = delete;
-  Fence& operator=(const Fence&) = delete;
-
- private:
-  std::string before_;
-};
-
-/// The modes that the target under test has: protected pages are the host's.
-std::vector<std::string> fence_modes();
 
 /// Samples as an op's entry writes them, made by a test.
 struct OpSamples {
@@ -33,8 +19,11 @@ struct OpSamples {
 
 /// All samples side by side as one program, in every mode, against the reference backend in f64:
 /// once as it comes (small ones are one function) and once with a step that keeps it from being
-/// one. Samples that the op refuses are left out; how many were not. Where kernels are emulated,
-/// every second one is run.
-int check_in_fences(const std::vector<OpSamples>& samples);
+/// one; f32 operands get dtype `real`. Samples that the op refuses are left out; how many were not.
+/// Where kernels are emulated, every second one is run.
+int check_in_fences(const std::vector<OpSamples>& samples, DType real = DType::f32);
+
+/// The same bits without fences, between protected pages and in a sweep's mode.
+void expect_same_in_fences(const std::function<Arrays()>& run);
 
 }  // namespace plait::test

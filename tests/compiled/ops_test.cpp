@@ -1,7 +1,7 @@
 // Every op of the table compiled: all samples of an op in f32 are one program, those in the other
 // float dtypes another. Forward against the oracle in double precision, gradients against the
-// reference backend, and the same bits on one thread and on three. Where kernels are emulated,
-// several ops are one program, with two samples each.
+// reference backend, and the same bits on one thread, on three and between fences. Where kernels
+// are emulated, several ops are one program, with two samples each.
 #include "backends/backends.h"
 #include "ops/table.h"
 #include "tests/compiled/compiled_case.h"
@@ -82,6 +82,10 @@ std::vector<std::vector<Array>> run_together(const std::vector<Case>& cases) {
   const Arrays results = run_compiled(all, feeds, {}, 1);
   if (may_differ()) {
     EXPECT_EQ(differing_bits(results, run_compiled(all, feeds, {}, 3)), "") << "on three threads";
+  }
+  for (const std::string& mode : protected_modes()) {
+    const Fence fence(mode);
+    EXPECT_EQ(differing_bits(results, run_compiled(all, feeds, {}, 1)), "") << "fence " << mode;
   }
   std::vector<std::vector<Array>> out(cases.size());
   for (std::size_t i = 0; i < cases.size(); ++i) {

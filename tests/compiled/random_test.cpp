@@ -88,6 +88,11 @@ void check_cases(const std::vector<Case>& cases, Counts& counts) {
     const QuickCompiler quick;
     apart = run_cases(cases, 2, false);
   }
+  std::map<std::string, std::vector<NamedArrays>> fenced;
+  for (const std::string& mode : protected_modes()) {
+    const Fence fence(mode);
+    fenced[mode] = run_cases(cases, 1, true);
+  }
   for (std::size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(str("seed ", cases[i].seed, "\n", ir::print(cases[i].graph)));
     const Agreement a = agreement(cases[i].expected, fused[i]);
@@ -96,6 +101,9 @@ void check_cases(const std::vector<Case>& cases, Counts& counts) {
     counts.open += a.open;
     EXPECT_EQ(agreement(cases[i].expected, apart[i]).first, "") << "compiled without fusing";
     EXPECT_EQ(differing_bits(fused[i], threaded[i]), "") << "on three threads";
+    for (const auto& [mode, results] : fenced) {
+      EXPECT_EQ(differing_bits(fused[i], results[i]), "") << "fence " << mode;
+    }
     const std::set<std::string> free = order_free(cases[i].graph);
     EXPECT_EQ(difference(only(fused[i], free), only(apart[i], free)), "") << "fused and apart";
   }
