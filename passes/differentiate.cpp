@@ -10,6 +10,9 @@ namespace {
 
 using ir::ValueId;
 
+GradientFlow sweep_back(const std::vector<Tensor>& ys, const std::vector<Tensor>& cotangents,
+                        const std::vector<Tensor>& wrt, const DifferentiateOptions& options);
+
 /// Which values depend on `wrt` through floats.
 std::vector<bool> dependents(const ir::Graph& graph, const std::vector<Tensor>& wrt) {
   std::vector<bool> depends(graph.values.size(), false);
@@ -59,9 +62,16 @@ class Differentiator {
     b_.set_source(std::nullopt);
   }
 
-  Tensor result(const Tensor& x) {
+  /// None where no gradient reached.
+  Tensor result(const Tensor& x) const {
     const auto it = cotangents_.find(x.id());
-    return it != cotangents_.end() ? it->second : b_.full(0, x.dtype(), x.shape());
+    return it != cotangents_.end() ? it->second : Tensor();
+  }
+
+  std::vector<bool> received() const {
+    std::vector<bool> out(depends_.size(), false);
+    for (const auto& [id, g] : cotangents_) out[static_cast<std::size_t>(id)] = true;
+    return out;
   }
 
  private:
@@ -146,7 +156,7 @@ class Differentiator {
       ys.push_back(results[i]);
       cotangents.push_back(narrow(dys[i], results[i].dtype()));
     }
-    const std::vector<Tensor> found = gradients(ys, cotangents, wrt, options_);
+    const std::vector<Tensor> found = sweep_back(ys, cotangents, wrt, options_).grads;
     Grads grads(inputs.size());
     std::size_t next = 0;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -162,10 +172,8 @@ class Differentiator {
   std::unordered_map<ValueId, Tensor> cotangents_;
 };
 
-}  // namespace
-
-std::vector<Tensor> gradients(const std::vector<Tensor>& ys, const std::vector<Tensor>& cotangents,
-                              const std::vector<Tensor>& wrt, const DifferentiateOptions& options) {
+GradientFlow sweep_back(const std::vector<Tensor>& ys, const std::vector<Tensor>& cotangents,
+                        const std::vector<Tensor>& wrt, const DifferentiateOptions& options) {
   check(!ys.empty() && ys.size() == cotangents.size(), "gradients of ", ys.size(), " values with ",
         cotangents.size(), " cotangents");
   for (const Tensor& x : wrt) {
@@ -174,17 +182,35 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& ys, const std::vector<T
   Differentiator d(ys[0].builder(), wrt, options);
   for (std::size_t i = 0; i < ys.size(); ++i) d.seed(ys[i], cotangents[i]);
   d.sweep();
-  std::vector<Tensor> results;
-  for (const Tensor& x : wrt) results.push_back(d.result(x));
-  return results;
+  GradientFlow flow{{}, d.received()};
+  for (const Tensor& x : wrt) flow.grads.push_back(d.result(x));
+  return flow;
+}
+
+}  // namespace
+
+std::vector<Tensor> gradients(const std::vector<Tensor>& ys, const std::vector<Tensor>& cotangents,
+                              const std::vector<Tensor>& wrt, const DifferentiateOptions& options) {
+  std::vector<Tensor> grads = sweep_back(ys, cotangents, wrt, options).grads;
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    if (!grads[i]) grads[i] = wrt[i].builder().full(0, wrt[i].dtype(), wrt[i].shape());
+  }
+  return grads;
+}
+
+GradientFlow gradient_flow(const Tensor& y, const Tensor& cotangent, const std::vector<Tensor>& wrt,
+                           const DifferentiateOptions& options) {
+  return sweep_back({y}, {cotangent}, wrt, options);
+}
+
+void check_loss(const Tensor& loss) {
+  if (loss.rank() == 0 && is_float(loss.dtype())) return;
+  fail("only a float scalar has a gradient; the loss is ", loss.type(), ". Take its mean or sum?");
 }
 
 std::vector<Tensor> grad(const Tensor& loss, const std::vector<Tensor>& wrt,
                          const DifferentiateOptions& options) {
-  if (loss.rank() != 0 || !is_float(loss.dtype())) {
-    fail("only a float scalar has a gradient; the loss is ", loss.type(),
-         ". Take its mean or sum?");
-  }
+  check_loss(loss);
   return gradients({loss}, {loss.builder().constant(1, loss.dtype())}, wrt, options);
 }
 

@@ -21,7 +21,19 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& ys, const std::vector<T
                               const std::vector<Tensor>& wrt,
                               const DifferentiateOptions& options = {});
 
-/// The same for a scalar loss, with cotangent 1.
+/// What flows back from one value.
+struct GradientFlow {
+  std::vector<Tensor> grads;   // one per `wrt`; none where no gradient reaches
+  std::vector<bool> received;  // by the ids of values before: a gradient reached it
+};
+/// Appends the gradient of sum(y * cotangent) as gradients() does, but no zeros.
+GradientFlow gradient_flow(const Tensor& y, const Tensor& cotangent, const std::vector<Tensor>& wrt,
+                           const DifferentiateOptions& options = {});
+
+/// UserError unless it is a float scalar.
+void check_loss(const Tensor& loss);
+
+/// The same as gradients() for a scalar loss, with cotangent 1.
 std::vector<Tensor> grad(const Tensor& loss, const std::vector<Tensor>& wrt,
                          const DifferentiateOptions& options = {});
 
