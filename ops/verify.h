@@ -11,4 +11,8 @@ namespace plait {
 /// their word.
 void verify_types(const ir::Graph& graph);
 
+/// UserError when two graphs count the steps of Adam in one state, but update other parameters: its
+/// correction would be that of another number of updates.
+void verify_step_counters(const ir::Package& package);
+
 }  // namespace plait

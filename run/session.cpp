@@ -220,6 +220,7 @@ Session make_session(ir::Package package, std::string_view backend, std::uint64_
 
 void Session::start(std::uint64_t seed) {
   for (const ir::Graph& graph : package_.graphs) verify_types(graph);
+  verify_step_counters(package_);
   states_ = initial_values(state_table(package_), seed);
 }
 

@@ -1,0 +1,83 @@
+// Rules over names.
+#include "nn/groups.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/glob.h"
+#include "base/text.h"
+
+namespace plait::nn {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<Parameter*>& parameters) {
+  std::vector<std::string> names;
+  for (const Parameter* p : parameters) names.push_back(p->name());
+  return names;
+}
+
+double not_negative(std::string_view text, const std::string& what) {
+  const double value = parse_real(text, what);
+  if (!(value >= 0 && std::isfinite(value))) fail(what, " must be finite and >= 0, is ", value);
+  return value;
+}
+
+}  // namespace
+
+bool is_vector(const Shape& shape) {
+  if (shape.size() < 2) return true;
+  const auto wide =
+      std::count_if(shape.begin(), shape.end(), [](const Dim& d) { return !d.is(1); });
+  return shape.size() > 2 && wide < 2;
+}
+
+GroupRule parse_group_rule(std::string_view text, std::string_view where) {
+  GroupRule rule;
+  for (const std::string& word : split(text, ' ')) {
+    if (word.empty()) continue;
+    const std::size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    const bool has_value = equals != std::string::npos;
+    if (!has_value && rule.glob.empty()) {
+      rule.glob = word;
+    } else if (has_value && (key == "lr" || key == "weight_decay") && !rule.glob.empty()) {
+      std::optional<double>& field = key == "lr" ? rule.lr : rule.weight_decay;
+      if (field) fail(where, ": '", text, "' says ", key, " twice");
+      field = not_negative(word.substr(equals + 1), str(where, ": ", key));
+    } else {
+      fail(where, ": '", word, "' in '", text,
+           "' is unknown: a group is `GLOB lr=RATE weight_decay=FACTOR`, with one of the two or "
+           "both");
+    }
+  }
+  if (rule.glob.empty()) fail(where, ": a group without a pattern. Say `GLOB lr=RATE`");
+  if (!rule.lr && !rule.weight_decay) {
+    fail(where, ": '", text, "' says nothing of its group. Say lr=RATE or weight_decay=FACTOR");
+  }
+  return rule;
+}
+
+std::vector<ParameterGroup> groups_by(const GroupRules& rules,
+                                      const std::vector<Parameter*>& parameters) {
+  const std::vector<std::string> names = names_of(parameters);
+  for (const std::string& glob : rules.freeze) check_matches(glob, names, "parameter", "freeze");
+  for (const GroupRule& rule : rules.rules) {
+    check_matches(rule.glob, names, "parameter", "groups");
+  }
+  std::vector<ParameterGroup> groups;
+  for (const GroupRule& rule : rules.rules) groups.push_back({{}, rule.lr, rule.weight_decay});
+  ParameterGroup frozen{.parameters = {}, .frozen = true};
+  for (Parameter* p : parameters) {
+    const auto takes = [&](const GroupRule& rule) { return matches_glob(rule.glob, p->name()); };
+    const auto rule = std::find_if(rules.rules.begin(), rules.rules.end(), takes);
+    if (matches_any(rules.freeze, p->name())) {
+      frozen.parameters.push_back(p);
+    } else if (rule != rules.rules.end()) {
+      groups[static_cast<std::size_t>(rule - rules.rules.begin())].parameters.push_back(p);
+    }
+  }
+  if (!frozen.parameters.empty()) groups.push_back(std::move(frozen));
+  return groups;
+}
+
+}  // namespace plait::nn
