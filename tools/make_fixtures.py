@@ -8,7 +8,7 @@ import sys
 import torch
 
 sys.dont_write_bytecode = True  # leave no caches beside the sources
-from fixtures import check, language, ops, optimizers, small, tensor_file, training, vision
+from fixtures import check, gan, language, ops, optimizers, small, tensor_file, training, vision
 
 MODELS = {
     "mlp": small.mlp,
@@ -24,6 +24,7 @@ OTHERS = {
     "resnet50_folded": vision.resnet50_folded,
     "wkv": language.wkv_fixture,
     "optimizers": optimizers.optimizers_fixture,
+    "gan": gan.gan_fixture,
     "ops": ops.ops_fixture,
 }
 
@@ -54,7 +55,9 @@ def main():
             for row in check.float32_deviation(model, tensors) if model else []:
                 print(f"{name:<13} {row[0]:<13} {row[1]:.1e}  {row[2]}")
             continue
-        if options.check:
+        if options.check and name == "gan":
+            gan.check_gan(path, tensors, metadata)
+        elif options.check:
             check.check_file(path, tensors, metadata)
             if model:
                 check.check_model_gradients(name, model, tensors)
