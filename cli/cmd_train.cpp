@@ -84,7 +84,7 @@ train::TrainRequest request_from(const Args& args) {
     if (!std::filesystem::exists(config)) {
       fail(run, " is not a run's folder: there is no ", config);
     }
-    request.config = train::load_config(config, words);
+    request.config = train::load_run_config(config, words);
     request.config.output.folder = run;
     request.open = train::RunFolder::Open::resume;
   } else {

@@ -28,7 +28,7 @@ ir::Package package_of(const Network& network, const Settings& settings,
                        const nn::Optimizer& own_optimizer) {
   ir::Package package;
   const nn::Optimizer optimizer = settings.optimizer(own_optimizer);
-  const nn::StepOptions options = settings.step();
+  const nn::StepOptions options = settings.step(network.root.parameters());
   const std::optional<DType> mixed = settings.mixed();
   if (!settings.flag("train")) {
     network.root.train(false);

@@ -28,6 +28,9 @@ constexpr Key kCommon[] = {
     {"beta2", "own", "of adam and adamw: decay of the mean of their squares"},
     {"eps", "own", "of adam and adamw: added to the root of that mean"},
     {"weight_decay", "own", "added to the gradient; by adamw taken from the weight"},
+    {"weight_decay_of", "all", "all, or matrices: not of norms, biases, other 1-D parameters"},
+    {"groups", "none", "of parameters: GLOB lr=RATE weight_decay=FACTOR,GLOB ..."},
+    {"freeze", "none", "globs over names of parameters that are not trained: GLOB,GLOB"},
     {"clip", "0", "largest norm of all gradients together; 0: any"},
     {"accumulate", "1", "runs whose gradients are averaged into one update"},
     {"precision", "f32", "f32, or mixed: bf16 or f16 where ops allow it, weights stay f32"},
@@ -176,8 +179,19 @@ void Settings::set_hyperparameters(nn::AdamW& adamw) const {
   set_adam(adamw);
 }
 
-nn::StepOptions Settings::step() const {
+std::vector<std::string> Settings::list(std::string_view key) const {
+  return find(key) == "none" ? std::vector<std::string>() : split(find(key), ',');
+}
+
+nn::StepOptions Settings::step(const std::vector<nn::Parameter*>& parameters) const {
   nn::StepOptions step;
+  nn::GroupRules rules{{}, list("freeze")};
+  for (const std::string& rule : list("groups")) {
+    rules.rules.push_back(nn::parse_group_rule(rule, name_of("groups")));
+  }
+  step.groups = nn::groups_by(rules, parameters, model_);
+  const bool all = text("weight_decay_of", {"all", "matrices"}) == "all";
+  step.decay = all ? nn::Decay::kAll : nn::Decay::kMatrices;
   step.clip = not_negative("clip");
   step.accumulate = whole("accumulate", 1 << 20);
   step.loss_scale_every = whole("loss_scale_every");

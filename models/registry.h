@@ -37,8 +37,9 @@ class Settings {
   /// it is trained, or another kind with PyTorch's settings. UserError on a key that its kind
   /// lacks.
   nn::Optimizer optimizer(const nn::Optimizer& own) const;
-  /// What the keys clip, accumulate, loss_scale, on_nan ask for; f16 has a loss scale of its own.
-  nn::StepOptions step() const;
+  /// What the keys clip, accumulate, loss_scale, on_nan ask for (f16 has a loss scale of its own),
+  /// and weight_decay_of, groups, freeze of these parameters.
+  nn::StepOptions step(const std::vector<nn::Parameter*>& parameters) const;
   /// bf16 or f16 for mixed precision, which wants dtype=f32; none for f32.
   std::optional<DType> mixed() const;
 
@@ -52,6 +53,8 @@ class Settings {
   const std::string& find(std::string_view key) const;
   bool is_own(std::string_view key) const { return find(key) == "own"; }
   double not_negative(std::string_view key) const;
+  /// Texts between commas; none for `none`.
+  std::vector<std::string> list(std::string_view key) const;
   void set_hyperparameters(nn::Sgd& sgd) const;
   void set_hyperparameters(nn::Adam& adam) const;
   void set_hyperparameters(nn::AdamW& adamw) const;

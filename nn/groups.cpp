@@ -58,11 +58,14 @@ GroupRule parse_group_rule(std::string_view text, std::string_view where) {
 }
 
 std::vector<ParameterGroup> groups_by(const GroupRules& rules,
-                                      const std::vector<Parameter*>& parameters) {
+                                      const std::vector<Parameter*>& parameters,
+                                      const std::string& where) {
   const std::vector<std::string> names = names_of(parameters);
-  for (const std::string& glob : rules.freeze) check_matches(glob, names, "parameter", "freeze");
+  for (const std::string& glob : rules.freeze) {
+    check_matches(glob, names, "parameter", where + ": freeze");
+  }
   for (const GroupRule& rule : rules.rules) {
-    check_matches(rule.glob, names, "parameter", "groups");
+    check_matches(rule.glob, names, "parameter", where + ": groups");
   }
   std::vector<ParameterGroup> groups;
   for (const GroupRule& rule : rules.rules) groups.push_back({{}, rule.lr, rule.weight_decay});

@@ -34,14 +34,15 @@ struct GroupRule {
 /// UserError beginning with `where`.
 GroupRule parse_group_rule(std::string_view text, std::string_view where);
 
-/// Where the groups of the rules begin with those that `freeze` matches, in the rules' order: a
-/// parameter is in the first group that takes it. UserError naming a pattern that matches none.
 struct GroupRules {
   std::vector<GroupRule> rules;
-  std::vector<std::string> freeze;  // patterns
+  std::vector<std::string> freeze = {};  // patterns, which win over rules
 };
-/// One group per rule, in their order, then the frozen ones, if there are any.
+/// One group per rule, in their order, then the frozen ones, if there are any. A parameter is in
+/// the first group whose pattern takes it. UserError, beginning with `where`, on a pattern that
+/// matches none.
 std::vector<ParameterGroup> groups_by(const GroupRules& rules,
-                                      const std::vector<Parameter*>& parameters);
+                                      const std::vector<Parameter*>& parameters,
+                                      const std::string& where);
 
 }  // namespace plait::nn

@@ -186,42 +186,6 @@ const models::Entry& chosen_model(const std::vector<Setting>& file,
        hint.empty() ? "" : ".", hint);
 }
 
-/// Puts a value of the right type and range in its place; false for any other.
-struct Assign {
-  const Key& key;
-  const Value& value;
-
-  bool operator()(bool* field) const { return take(field); }
-  bool operator()(std::int64_t* field) const {
-    return take(field) && key.range.holds(static_cast<double>(*field));
-  }
-  bool operator()(double* field) const {
-    if (const auto* whole = std::get_if<std::int64_t>(&value)) {
-      *field = static_cast<double>(*whole);
-    } else if (!take(field)) {
-      return false;
-    }
-    return std::isfinite(*field) && key.range.holds(*field);
-  }
-  bool operator()(std::string* field) const {
-    return take(field) && (key.choices.empty() || holds_word(key.choices, *field));
-  }
-  bool operator()(std::vector<std::string>* field) const {
-    if (const auto* one = std::get_if<std::string>(&value)) {
-      *field = {*one};
-      return true;
-    }
-    return take(field);
-  }
-
-  template <class T>
-  bool take(T* field) const {
-    const T* given = std::get_if<T>(&value);
-    if (given) *field = *given;
-    return given != nullptr;
-  }
-};
-
 /// The text of a model's key as models::build reads it.
 std::string model_value(const models::Key& key, const Setting& s) {
   const auto* whole = std::get_if<std::int64_t>(&s.value);
@@ -251,7 +215,7 @@ std::string model_value(const models::Key& key, const Setting& s) {
 void assign(Reading& r, const models::Entry& model, const Setting& s) {
   check_section(s);
   if (const Key* key = find_key(s.section, s.key)) {
-    if (!std::visit(Assign{*key, s.value}, key->slot(r.config))) wrong_value(*key, s);
+    if (!set_value(*key, s.value, r.config)) wrong_value(*key, s);
     return;
   }
   if (s.section == "model") {
@@ -288,10 +252,19 @@ std::string read_at_most(const std::string& path, std::size_t most) {
   return text;
 }
 
-}  // namespace
+/// Keys that were not said, and that are younger than the file.
+void set_as_before(Reading& r) {
+  for (const Key& key : schema()) {
+    if (key.before.empty() || r.find(full_name(key))) continue;
+    const bool set = set_value(key, read_toml_value(key.before, r.name), r.config);
+    check(set, full_name(key), " cannot be ", key.before);
+  }
+}
 
-Config parse_config(std::string_view text, const std::string& name,
-                    const std::vector<std::string>& arguments) {
+enum class Origin { kUser, kRun };
+
+Config parse(std::string_view text, const std::string& name,
+             const std::vector<std::string>& arguments, Origin origin) {
   if (text.size() > kMostBytes) {
     fail(name, ": longer than ", with_commas(kMostBytes), " bytes: not a config");
   }
@@ -304,8 +277,20 @@ Config parse_config(std::string_view text, const std::string& name,
     r.config.model.keys.emplace(key.name, key.value);
   }
   for (const Setting& s : r.settings) assign(r, model, s);
+  if (origin == Origin::kRun) set_as_before(r);
   check_together(r);
   return r.config;
+}
+
+}  // namespace
+
+Config parse_config(std::string_view text, const std::string& name,
+                    const std::vector<std::string>& arguments) {
+  return parse(text, name, arguments, Origin::kUser);
+}
+
+Config load_run_config(const std::string& path, const std::vector<std::string>& arguments) {
+  return parse(read_at_most(path, kMostBytes + 1), path, arguments, Origin::kRun);
 }
 
 Config load_config(const std::string& source, const std::vector<std::string>& arguments) {

@@ -58,6 +58,8 @@ struct Config {
     bool nesterov = false;
     double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
     double weight_decay = 0;
+    std::string weight_decay_of = "matrices";
+    std::vector<std::string> groups, freeze;
     bool operator==(const Optimizer&) const = default;
   };
   struct Schedule {
@@ -115,8 +117,15 @@ Config parse_config(std::string_view text, const std::string& name,
 /// From a file or `preset:NAME`.
 Config load_config(const std::string& source, const std::vector<std::string>& arguments = {});
 
+/// Of a run, from its folder: a key that is not there is younger than the run, and has the value
+/// that was meant before there was one.
+Config load_run_config(const std::string& path, const std::vector<std::string>& arguments = {});
+
 /// All keys that mean something for this config, defaults too. parse_config gives an equal one.
 std::string to_toml(const Config& config);
+/// The same without the keys at values that were meant before there were these keys: so that what
+/// a config says stays the same text as keys are added.
+std::string lasting_text(const Config& config);
 
 /// `NAME?key=value&...&train=1` for models::build: the model's keys, batch, optimizer, precision;
 /// of a network from a file its path. UserError while a size is still "data".

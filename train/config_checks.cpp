@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "nn/groups.h"
 #include "train/schema.h"
 
 namespace plait::train {
@@ -64,8 +65,8 @@ void check_own_updates(const Reading& r) {
     fail(r.where("optimizer.kind"), ": optimizer.kind = \"own\" is for a model.file whose graph ",
          "updates its weights itself");
   }
-  for (const char* name :
-       {"train.accumulate", "train.clip", "train.on_nan", "optimizer.weight_decay"}) {
+  for (const char* name : {"train.accumulate", "train.clip", "train.on_nan",
+                           "optimizer.weight_decay", "optimizer.groups", "optimizer.freeze"}) {
     const std::string_view full = name;
     const std::size_t dot = full.find('.');
     if (is_default(*find_key(full.substr(0, dot), full.substr(dot + 1)), c)) continue;
@@ -89,6 +90,28 @@ void check_data(const Reading& r) {
   }
 }
 
+/// Their texts are parts of a model's spec.
+void check_words(const Reading& r, const std::string& key, const std::vector<std::string>& texts,
+                 std::string_view without) {
+  for (const std::string& text : texts) {
+    if (!text.empty() && text.find_first_of(without) == std::string::npos) continue;
+    fail(r.where(key), ": ", key, " has ", toml_text(text),
+         ", which is no pattern over names: they have none of ", toml_text(std::string(without)));
+  }
+}
+
+void check_groups(const Reading& r) {
+  const Config& c = r.config;
+  check_words(r, "optimizer.freeze", c.optimizer.freeze, ",& =\"");
+  check_words(r, "optimizer.groups", c.optimizer.groups, ",&\"");
+  for (const std::string& text : c.optimizer.groups) {
+    const nn::GroupRule rule = nn::parse_group_rule(text, r.where("optimizer.groups"));
+    if (!rule.lr || c.schedule.min_lr <= *rule.lr) continue;
+    fail(r.where("optimizer.groups"), ": schedule.min_lr is ", real_text(c.schedule.min_lr),
+         ", above the rate of the group ", toml_text(text));
+  }
+}
+
 void check_steps(const Reading& r) {
   const Config& c = r.config;
   if (c.train.steps == 0 && c.train.epochs == 0) {
@@ -99,6 +122,7 @@ void check_steps(const Reading& r) {
     fail(r.where("schedule.min_lr"), ": schedule.min_lr is ", real_text(c.schedule.min_lr),
          ", above optimizer.lr, which is ", real_text(c.optimizer.lr));
   }
+  check_groups(r);
   if (c.optimizer.nesterov && c.optimizer.momentum == 0) {
     fail(r.where("optimizer.nesterov"), ": optimizer.nesterov needs optimizer.momentum above 0");
   }

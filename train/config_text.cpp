@@ -19,18 +19,23 @@ std::string model_toml(const models::Key& key, const std::string& value) {
 std::string spec_text(const Value& value) {
   if (const auto* word = std::get_if<std::string>(&value)) return *word;
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "1" : "0";
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) {
+    return list->empty() ? "none" : join(*list, ",");
+  }
   return toml_text(value);
 }
 
-}  // namespace
+enum class Keys { kAll, kLasting };
 
-std::string to_toml(const Config& config) {
+std::string text_of(const Config& config, Keys keys) {
   std::string out;
   for (const Section& section : sections()) {
     out += str(out.empty() ? "" : "\n", "[", section.name, "]\n");
     for (const Key& key : schema()) {
       if (key.section != section.name || !has_meaning(key, config)) continue;
-      out += str(key.name, " = ", toml_text(value_of(key, config)), "\n");
+      const std::string value = toml_text(value_of(key, config));
+      if (keys == Keys::kLasting && value == key.before) continue;
+      out += str(key.name, " = ", value, "\n");
     }
     if (section.name != "model") continue;
     for (const models::Key& key : model_keys(model_of(config))) {
@@ -41,6 +46,11 @@ std::string to_toml(const Config& config) {
   }
   return out;
 }
+
+}  // namespace
+
+std::string to_toml(const Config& config) { return text_of(config, Keys::kAll); }
+std::string lasting_text(const Config& config) { return text_of(config, Keys::kLasting); }
 
 std::string model_title(const Config& config) {
   if (config.model.file.empty()) return config.model.name;
@@ -71,7 +81,7 @@ std::string model_spec(const Config& config) {
   for (const Key& key : schema()) {
     if (key.spec.empty() || !has_meaning(key, config)) continue;
     // The model has a batch and an optimizer of its own: all of ours is said, defaults too.
-    const bool own = key.section == "optimizer" || key.spec == "batch";
+    const bool own = (key.section == "optimizer" && key.before != "[]") || key.spec == "batch";
     if (!own && is_default(key, config)) continue;
     out += str(key.spec, "=", spec_text(value_of(key, config)), "&");
   }

@@ -219,7 +219,7 @@ std::string config_hash(const Config& config) {
   if (!ends || schedule.decay_steps > 0) decides.train.steps = decides.train.epochs = 0;
   char text[17];
   std::snprintf(text, sizeof text, "%016llx",
-                static_cast<unsigned long long>(fnv1a64(to_toml(decides))));
+                static_cast<unsigned long long>(fnv1a64(lasting_text(decides))));
   return text;
 }
 

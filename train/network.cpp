@@ -216,8 +216,9 @@ ir::Graph with_updates(const ir::Graph& forward, const models::Settings& setting
     if (s.role != ir::Role::kParam) continue;
     parameters.emplace_back(&root, s.name, s.type.shape, s.init, s.role, s.type.dtype);
   }
-  const nn::Step step = nn::minimize(b.value(fetch_named(forward, kLoss)->value), root.parameters(),
-                                     settings.optimizer(nn::Adam{}), settings.step());
+  const nn::Step step =
+      nn::minimize(b.value(fetch_named(forward, kLoss)->value), root.parameters(),
+                   settings.optimizer(nn::Adam{}), settings.step(root.parameters()));
   if (step.grad_norm) b.fetch("grad_norm", step.grad_norm);
   if (step.skipped) b.fetch("skipped", step.skipped);
   return b.take();

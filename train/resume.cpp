@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "nn/optimizer.h"
 #include "train/states.h"
 #include "train/stepper.h"
 #include "train/trace.h"
@@ -27,9 +26,7 @@ void check_same_data(const Job& job, const TrainState& state, const std::string&
 /// One update, batch by batch, looking at every result.
 std::optional<std::string> trace_step(Job& job, const Stepper& stepper, std::int64_t step,
                                       Tracer& tracer, Sampler& sampler) {
-  if (stepper.has_rate()) {
-    tracer.set_state(std::string(nn::kLearningRateState), stepper.rate_of(step));
-  }
+  for (const auto& [name, rate] : stepper.rates_of(step)) tracer.set_state(name, rate);
   Batch batch;
   for (std::int64_t i = 0; i < job.config.train.accumulate; ++i) {
     read_batch(*job.sources.train, sampler, job.config.train.batch, batch);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -38,6 +39,42 @@ std::string type_of(const Key& key) {
   Config any;
   return std::string(std::visit(Name{}, key.slot(any)));
 }
+
+/// Puts a value of the right type and range in its place; false for any other.
+struct Assign {
+  const Key& key;
+  const Value& value;
+
+  bool operator()(bool* field) const { return take(field); }
+  bool operator()(std::int64_t* field) const {
+    return take(field) && key.range.holds(static_cast<double>(*field));
+  }
+  bool operator()(double* field) const {
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) {
+      *field = static_cast<double>(*whole);
+    } else if (!take(field)) {
+      return false;
+    }
+    return std::isfinite(*field) && key.range.holds(*field);
+  }
+  bool operator()(std::string* field) const {
+    return take(field) && (key.choices.empty() || holds_word(key.choices, *field));
+  }
+  bool operator()(std::vector<std::string>* field) const {
+    if (const auto* one = std::get_if<std::string>(&value)) {
+      *field = {*one};
+      return true;
+    }
+    return take(field);
+  }
+
+  template <class T>
+  bool take(T* field) const {
+    const T* given = std::get_if<T>(&value);
+    if (given) *field = *given;
+    return given != nullptr;
+  }
+};
 
 /// A bound as people write it: 1, not 1.0.
 std::string bound(double value) {
@@ -120,6 +157,10 @@ void set_default(const Key& key, Config& config) {
   Config fresh;
   const Slot other = key.slot(fresh);
   std::visit([&](auto* field) { *field = *std::get<decltype(field)>(other); }, key.slot(config));
+}
+
+bool set_value(const Key& key, const Value& value, Config& config) {
+  return std::visit(Assign{key, value}, key.slot(config));
 }
 
 bool has_meaning(const Key& key, const Config& config) {

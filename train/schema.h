@@ -43,6 +43,7 @@ struct Key {
   Only only = {};                    // what gives it a meaning
   std::string_view instead_of = {};  // a key of the section that cannot be said with it
   std::string_view spec = {};        // the key of models::build that it sets
+  std::string_view before = {};      // as TOML: the value that was meant before there was this key
 };
 
 std::span<const Key> schema();
@@ -61,6 +62,8 @@ const Key* key_for_spec(std::string_view spec);
 Value value_of(const Key& key, Config config);
 bool is_default(const Key& key, Config config);
 void set_default(const Key& key, Config& config);
+/// False where the value is of another type, or out of range.
+[[nodiscard]] bool set_value(const Key& key, const Value& value, Config& config);
 /// Whether the config's other keys give it a meaning.
 bool has_meaning(const Key& key, const Config& config);
 std::vector<std::string> words_of(std::string_view words);

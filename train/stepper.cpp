@@ -8,20 +8,33 @@
 #include "train/schedule.h"
 
 namespace plait::train {
-namespace {
-
-const std::string kLearningRate(nn::kLearningRateState);
-
-}  // namespace
 
 Stepper::Stepper(Job& job) : job_(job) {
-  const std::vector<std::string> names = job.session->state_names();
-  has_rate_ = std::find(names.begin(), names.end(), kLearningRate) != names.end();
+  const std::vector<std::string> states = job.session->state_names();
+  const auto add = [&](std::string state, double lr) {
+    const bool there = std::find(states.begin(), states.end(), state) != states.end();
+    if (there) rates_.push_back({std::move(state), lr, {}});
+  };
+  const Config::Optimizer& optimizer = job.config.optimizer;
+  add(std::string(nn::kLearningRateState), optimizer.lr);
+  for (std::size_t i = 0; i < optimizer.groups.size(); ++i) {
+    const nn::GroupRule rule = nn::parse_group_rule(optimizer.groups[i], "optimizer.groups");
+    if (rule.lr) add(nn::group_rate_state("", i + 1), *rule.lr);
+  }
 }
 
-Array Stepper::rate_of(std::int64_t step) const {
-  const DType dtype = job_.session->state(kLearningRate).dtype();
-  return Array::scalar(dtype, learning_rate(job_.config, job_.steps, step));
+double Stepper::at(const Rate& rate, std::int64_t step) const {
+  return learning_rate(job_.config.schedule, rate.lr, job_.steps, step);
+}
+
+Array Stepper::held(const Rate& rate, std::int64_t step) const {
+  return Array::scalar(job_.session->state(rate.state).dtype(), at(rate, step));
+}
+
+Arrays Stepper::rates_of(std::int64_t step) const {
+  Arrays out;
+  for (const Rate& rate : rates_) out.emplace(rate.state, held(rate, step));
+  return out;
 }
 
 void Stepper::fill(Filled& into, const Next& next) {
@@ -34,10 +47,11 @@ void Stepper::fill(Filled& into, const Next& next) {
 
 StepResult Stepper::take(std::int64_t step, const Next& next, bool goes_on) {
   StepResult out;
-  if (has_rate_) {
-    out.lr = learning_rate(job_.config, job_.steps, step);
-    if (rate_ != out.lr) job_.session->set_state(kLearningRate, rate_of(step));
-    rate_ = out.lr;
+  if (!rates_.empty()) out.lr = at(rates_.front(), step);
+  for (Rate& rate : rates_) {
+    const double now = at(rate, step);
+    if (rate.set != now) job_.session->set_state(rate.state, held(rate, step));
+    rate.set = now;
   }
   const std::int64_t runs = job_.config.train.accumulate;
   for (std::int64_t i = 0; i < runs; ++i) {

@@ -5,6 +5,8 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "train/data/sampler.h"
 #include "train/job.h"
@@ -31,13 +33,9 @@ class Stepper {
   /// batch behind it is asked for meanwhile; that of the next update only if `goes_on`. What goes
   /// wrong with it is thrown when it is its turn.
   StepResult take(std::int64_t step, const Next& next, bool goes_on);
-  /// Whether there is a state for the learning rate; a graph that updates its weights itself may
-  /// have none.
-  bool has_rate() const { return has_rate_; }
-  /// Of that update, as the state holds it.
-  Array rate_of(std::int64_t step) const;
-  /// The states were set from elsewhere.
-  void forget() { rate_.reset(); }
+  /// The learning rates of that update, as the states hold them, by name. A graph that updates its
+  /// weights itself may have none.
+  Arrays rates_of(std::int64_t step) const;
 
  private:
   struct Filled {
@@ -46,12 +44,19 @@ class Stepper {
     std::exception_ptr failed;
   };
   static void fill(Filled& into, const Next& next);
+  /// A state that follows the schedule, from a rate of its own.
+  struct Rate {
+    std::string state;
+    double lr;                  // that the schedule starts from
+    std::optional<double> set;  // what the state holds
+  };
+  double at(const Rate& rate, std::int64_t step) const;
+  Array held(const Rate& rate, std::int64_t step) const;
 
   Job& job_;
-  bool has_rate_;  // a state for the learning rate
   Filled now_, next_;
-  bool ahead_ = false;          // next_ was asked for before its turn
-  std::optional<double> rate_;  // what the state holds
+  bool ahead_ = false;       // next_ was asked for before its turn
+  std::vector<Rate> rates_;  // the optimizer's, those of its groups: where they have states
 };
 
 }  // namespace plait::train

@@ -170,6 +170,54 @@ TEST(Optimizers, TakeTheSettingsOfTheirKeys) {
   EXPECT_EQ(update_of(small_spec("resnet50") + "&train=1&momentum=0&weight_decay=0"), "sgd_update");
 }
 
+/// Of every update: what it updates, by which rate, with which decay.
+std::string updates_of(const std::string& spec) {
+  const ir::Package package = models::build(spec);
+  const ir::Graph& graph = package.graphs[0];
+  std::string text;
+  for (const ir::Node& node : graph.nodes) {
+    if (!node.op.ends_with("_update")) continue;
+    const ir::AttrValue* decay = node.attrs.find("weight_decay");
+    text += str(graph.value(node.inputs[0]).name, " ", graph.value(node.inputs[2]).name, " ",
+                decay ? ir::attr_text(*decay) : "0", "\n");
+  }
+  return text;
+}
+
+TEST(Optimizers, HaveGroupsByName) {
+  const std::string mlp = "mlp?dtype=f32&train=1&weight_decay=0.5";
+  EXPECT_EQ(updates_of(mlp),
+            "0.W optim.lr 0.5\n0.b optim.lr 0.5\n2.W optim.lr 0.5\n2.b optim.lr 0.5\n");
+  EXPECT_EQ(updates_of(mlp + "&weight_decay_of=matrices"),
+            "0.W optim.lr 0.5\n0.b optim.lr 0\n2.W optim.lr 0.5\n2.b optim.lr 0\n");
+  EXPECT_EQ(updates_of(mlp + "&weight_decay_of=matrices&freeze=0.W&"
+                             "groups=0.* lr=0.25,*.b weight_decay=0.125"),
+            "0.b optim.lr.1 0\n2.W optim.lr 0.5\n2.b optim.lr 0.125\n");
+  EXPECT_EQ(error_of([&] { models::build(mlp + "&freeze=0.w"); }),
+            "mlp: freeze: no parameter is matched by '0.w'. Did you mean '0.W'?");
+  EXPECT_EQ(error_of([&] { models::build(mlp + "&freeze=*"); }),
+            "all 4 parameters are frozen: nothing is left to train");
+}
+
+// RWKV's time_mix is [1, 1, width], and no matrix.
+TEST(Optimizers, DecayOfMatricesLeavesOutNormsAndBiases) {
+  for (const std::string model : {"rwkv4", "resnet50", "gpt2"}) {
+    const ir::Package package =
+        models::build(small_spec(model) + "&train=1&weight_decay=0.5&weight_decay_of=matrices");
+    const ir::Graph& graph = package.graphs[0];
+    for (const ir::Node& node : graph.nodes) {
+      if (!node.op.ends_with("_update")) continue;
+      const std::string& name = graph.value(node.inputs[0]).name;
+      const bool vector = name.find("time_") != std::string::npos || name.ends_with("bias") ||
+                          name.find("bn") != std::string::npos ||
+                          name.find("downsample.1") != std::string::npos ||
+                          name.find("ln") != std::string::npos;
+      const ir::AttrValue* decay = node.attrs.find("weight_decay");
+      EXPECT_EQ(decay != nullptr, !vector) << model << " " << name;
+    }
+  }
+}
+
 TEST(Steps, FetchWhatTheirKeysAskFor) {
   const auto fetches = [](const std::string& keys) {
     std::string names;
@@ -229,7 +277,8 @@ TEST(Mistakes, NameTheNearest) {
             "resnet50, vgg19, rwkv4, gpt2, unet");
   EXPECT_EQ(mistake("mlp?widht=3"),
             "mlp has no key 'widht'. Did you mean 'width'? It has batch, dtype, train, optimizer, "
-            "lr, momentum, nesterov, beta1, beta2, eps, weight_decay, clip, accumulate, precision, "
+            "lr, momentum, nesterov, beta1, beta2, eps, weight_decay, weight_decay_of, groups, "
+            "freeze, clip, accumulate, precision, "
             "loss_scale, loss_scale_every, on_nan, width");
   EXPECT_EQ(mistake("mlp?dtype=f33"),
             "mlp: dtype cannot be 'f33'. Did you mean 'f32'? It is one of f32, f16, bf16, f64");

@@ -151,7 +151,7 @@ TEST(Groups, AreMadeByRules) {
                               nn::parse_group_rule(" fc1.*  lr=1e-3 weight_decay=0.5 ", "c")},
                              {"norm.*", "fc2.bias"}};
   std::string text;
-  for (const nn::ParameterGroup& group : nn::groups_by(rules, net.parameters())) {
+  for (const nn::ParameterGroup& group : nn::groups_by(rules, net.parameters(), "c")) {
     for (const nn::Parameter* p : group.parameters) text += p->name() + " ";
     text += str("lr ", group.lr.value_or(-1), " decay ", group.weight_decay.value_or(-1),
                 group.frozen ? " frozen\n" : "\n");
@@ -186,9 +186,9 @@ TEST(GroupMistakes, AreNamed) {
             "c.toml: line 3: 'momentum=1' in 'fc1.* momentum=1' is unknown: a group is `GLOB "
             "lr=RATE weight_decay=FACTOR`, with one of the two or both");
   EXPECT_EQ(error_of([&] {
-              nn::groups_by({{}, {"fc1.wieght"}}, net.parameters());
+              nn::groups_by({{}, {"fc1.wieght"}}, net.parameters(), "c");
             }),
-            "freeze: no parameter is matched by 'fc1.wieght'. Did you mean 'fc1.weight'?");
+            "c: freeze: no parameter is matched by 'fc1.wieght'. Did you mean 'fc1.weight'?");
 }
 
 /// y = w over a vector, so that the gradient of its sum is 1.

@@ -141,6 +141,22 @@ TEST(ConfigErrors, ValuesThatDoNotGoTogether) {
                              "them"));
 }
 
+TEST(ConfigErrors, GroupsOfParameters) {
+  EXPECT_EQ(of_file("[optimizer]\ngroups = [\"*.bias lr=0.1\", \"fc.*\"]\n"),
+            "c.toml: line 6: 'fc.*' says nothing of its group. Say lr=RATE or "
+            "weight_decay=FACTOR");
+  EXPECT_EQ(of_file("[optimizer]\ngroups = \"fc.* rate=1\"\n"),
+            "c.toml: line 6: 'rate=1' in 'fc.* rate=1' is unknown: a group is `GLOB lr=RATE "
+            "weight_decay=FACTOR`, with one of the two or both");
+  EXPECT_EQ(of_file("[optimizer]\nfreeze = \"a b\"\n"),
+            "c.toml: line 6: optimizer.freeze has \"a b\", which is no pattern over names: they "
+            "have none of \",& =\\\"\"");
+  EXPECT_EQ(of_file("[schedule]\nkind = \"linear\"\nmin_lr = 1e-4\n[optimizer]\ngroups = "
+                    "\"fc.* lr=1e-5\"\n"),
+            "c.toml: line 9: schedule.min_lr is 1e-04, above the rate of the group \"fc.* "
+            "lr=1e-5\"");
+}
+
 TEST(ConfigErrors, SizesThatTheDataDoesNotKnow) {
   const std::string head = "[model]\nname = \"gpt2\"\nvocab = \"data\"\n[train]\nsteps = 1\n";
   EXPECT_EQ(of_whole_file(head + "[data]\nkind = \"synthetic\"\n"),

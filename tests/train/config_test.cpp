@@ -79,11 +79,40 @@ TEST(Config, ModelSpecSaysWhatDiffersAndHowItIsTrained) {
   const Config c = parse_config(kSmall, "small.toml", {"batch=2", "train.clip=1"});
   EXPECT_EQ(model_spec(c),
             "rwkv4?layers=3&mask=0&batch=2&clip=1.0&optimizer=sgd&lr=1.0&momentum=0.9&nesterov=0&"
-            "weight_decay=0.0&train=1");
+            "weight_decay=0.0&weight_decay_of=matrices&train=1");
   const Config half = parse_config(kSmall, "small.toml", {"precision=f16", "optimizer.kind=adamw"});
   EXPECT_EQ(model_spec(half),
             "rwkv4?layers=3&mask=0&batch=8&precision=f16&optimizer=adamw&lr=1.0&beta1=0.9&"
-            "beta2=0.999&eps=1e-08&weight_decay=0.0&train=1");
+            "beta2=0.999&eps=1e-08&weight_decay=0.0&weight_decay_of=matrices&train=1");
+  const Config groups = parse_config(kSmall, "small.toml",
+                                     {"groups=[\"*.bias lr=0.5\", \"emb.* weight_decay=0\"]",
+                                      "freeze=blocks.0.*", "layers=1", "weight_decay_of=all"});
+  EXPECT_EQ(groups.optimizer.freeze, std::vector<std::string>{"blocks.0.*"});
+  EXPECT_TRUE(model_spec(groups).ends_with(
+      "weight_decay_of=all&groups=*.bias lr=0.5,emb.* weight_decay=0&freeze=blocks.0.*&train=1"))
+      << model_spec(groups);
+}
+
+TEST(Config, ARunMeansWhatItMeantBeforeThereWereMoreKeys) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "config.toml";
+  const std::vector<std::string> added{
+      "file = \"\"\n", "weight_decay_of = \"matrices\"\ngroups = []\nfreeze = []\n"};
+  const std::string now = to_toml(parse_config(kSmall, "small.toml"));
+  std::string old = now;
+  for (const std::string& lines : added) {
+    ASSERT_NE(old.find(lines), std::string::npos) << now;
+    old.erase(old.find(lines), lines.size());
+  }
+  io::write_file(path, {old});
+  EXPECT_EQ(load_config(path).optimizer.weight_decay_of, "matrices");
+  const Config run = load_run_config(path);
+  EXPECT_EQ(run.optimizer.weight_decay_of, "all") << "everything decayed in that run";
+  EXPECT_EQ(lasting_text(run), old) << "so that it is known as the same run";
+  EXPECT_EQ(load_run_config(path, {"weight_decay_of=matrices"}).optimizer.weight_decay_of,
+            "matrices");
+  io::write_file(path, {now});
+  EXPECT_EQ(to_toml(load_run_config(path)), now);
 }
 
 TEST(Config, EveryKeyForTheModelIsOneThatModelsHave) {
@@ -229,6 +258,11 @@ class RandomConfig {
     c.schedule.min_lr = std::min(c.schedule.min_lr, c.optimizer.lr);
     c.optimizer.nesterov = c.optimizer.nesterov && c.optimizer.momentum > 0;
     if (c.train.precision != "f32" && !c.model.name.empty()) c.model.keys["dtype"] = "f32";
+    c.optimizer.freeze.clear();
+    c.optimizer.groups.clear();
+    if (c.optimizer.kind == "own") return;
+    c.optimizer.freeze.assign(below(3), "layer?.*");
+    c.optimizer.groups.assign(below(3), "*.bias weight_decay=0.5");
   }
 
   RandomKey key_;

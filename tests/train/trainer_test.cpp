@@ -67,6 +67,10 @@ INSTANTIATE_TEST_SUITE_P(
                           "dropout=0.2", "accumulate=2", "precision=bf16"}},
                     Case{"sequential", {"shuffle=false", "prefetch=0"}},
                     Case{"momentum", {"optimizer.kind=sgd", "momentum=0.9", "on_nan=skip"}},
+                    Case{"groups",
+                         {"groups=[\"*.weight lr=2e-3\", \"emb.* lr=1e-3\"]",
+                          "freeze=[\"blocks.0.ffn.*\", \"emb.*\"]", "optimizer.kind=adamw",
+                          "weight_decay=0.1"}},
                     Case{"reference", {"backend=ref", "batch=2"}},
                     Case{"running_statistics",
                          {"model.name=unet", "image=8", "width=4", "depth=1", "classes=2",
@@ -164,6 +168,32 @@ TEST(Trainer, FirstWeightsFromAFile) {
   runs.run("second", 0, {"init_from=" + file, "lr=0"});
   // Without a learning rate they stay.
   EXPECT_TRUE(test::same(runs.end_of("second").weights, runs.end_of("first").weights));
+}
+
+TEST(Trainer, GroupsHaveTheirOwnRatesAndFrozenOnesStay) {
+  SmallRuns runs({"steps=6"});
+  const auto changed = [&](const std::string& run, const std::string& name) {
+    const Checkpoint end = runs.end_of(run);
+    return !end.weights.at(name).same_bits(runs.end_of("still").weights.at(name));
+  };
+  runs.run("still", 0, {"lr=0"});
+  runs.run("run", 0,
+           {"groups=[\"ln_out.* lr=0\", \"head.* lr=0.1\"]", "freeze=\"emb.*\"", "lr=1e-3"});
+  for (const char* name : {"emb.weight", "ln_out.weight", "ln_out.bias"}) {
+    EXPECT_FALSE(changed("run", name)) << name;
+  }
+  for (const char* name : {"head.weight", "blocks.0.att.key.weight"}) {
+    EXPECT_TRUE(changed("run", name)) << name;
+  }
+  const Checkpoint end = runs.end_of("run");
+  EXPECT_EQ(end.others.count("optim.m.emb.weight"), 0u);
+  EXPECT_EQ(end.others.count("optim.m.ln_out.weight"), 1u);
+  // All rates follow the schedule from where they begin.
+  const double share = end.others.at("optim.lr").real(0) / 1e-3;
+  EXPECT_GT(share, 0);
+  EXPECT_LT(share, 1);
+  EXPECT_NEAR(end.others.at("optim.lr.2").real(0), 0.1 * share, 1e-7);
+  EXPECT_EQ(end.others.at("optim.lr.1").real(0), 0);
 }
 
 TEST(Trainer, TheSampleIsWritten) {
