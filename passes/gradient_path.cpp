@@ -9,31 +9,31 @@ namespace plait {
 namespace {
 
 using ir::ValueId;
-using Set = std::vector<bool>;  // of values, by id
+using ValueSet = std::vector<bool>;  // of values, by id
 
-bool holds(const Set& set, ValueId id) {
+bool has(const ValueSet& set, ValueId id) {
   return id != ir::kNone && static_cast<std::size_t>(id) < set.size() &&
          set[static_cast<std::size_t>(id)];
 }
-bool holds_one(const Set& set, const std::vector<ValueId>& ids) {
+bool has_one(const ValueSet& set, const std::vector<ValueId>& ids) {
   for (const ValueId id : ids) {
-    if (holds(set, id)) return true;
+    if (has(set, id)) return true;
   }
   return false;
 }
-void add(Set& set, ValueId id) {
+void insert(ValueSet& set, ValueId id) {
   if (id != ir::kNone) set[static_cast<std::size_t>(id)] = true;
 }
 
 enum class Through { kAll, kFloats };
 /// Everything that is computed from them.
-Set computed_from(const ir::Graph& graph, const std::vector<ValueId>& from, Through through) {
-  Set set(graph.values.size(), false);
-  for (const ValueId id : from) add(set, id);
+ValueSet computed_from(const ir::Graph& graph, const std::vector<ValueId>& from, Through through) {
+  ValueSet set(graph.values.size(), false);
+  for (const ValueId id : from) insert(set, id);
   for (const ir::Node& node : graph.nodes) {
-    if (!holds_one(set, node.inputs)) continue;
+    if (!has_one(set, node.inputs)) continue;
     for (const ValueId id : node.outputs) {
-      if (through == Through::kAll || is_float(graph.type(id).dtype)) add(set, id);
+      if (through == Through::kAll || is_float(graph.type(id).dtype)) insert(set, id);
     }
   }
   return set;
@@ -41,7 +41,7 @@ Set computed_from(const ir::Graph& graph, const std::vector<ValueId>& from, Thro
 
 class Walk {
  public:
-  Walk(const ir::Graph& graph, const std::vector<ValueId>& from, const Set& received)
+  Walk(const ir::Graph& graph, const std::vector<ValueId>& from, const ValueSet& received)
       : graph_(graph),
         dependent_(computed_from(graph, from, Through::kAll)),
         by_floats_(computed_from(graph, from, Through::kFloats)),
@@ -50,11 +50,11 @@ class Walk {
         closed_(graph.values.size(), false) {}
 
   std::string back_from(ValueId loss) {
-    if (!holds(dependent_, loss)) return "";
-    add(open_, loss);
+    if (!has(dependent_, loss)) return "";
+    insert(open_, loss);
     for (ir::NodeId n = graph_.value(loss).producer; n >= 0; --n) {
       const ir::Node& node = graph_.node(n);
-      if (!holds_one(open_, node.outputs) && !holds_one(closed_, node.outputs)) continue;
+      if (!has_one(open_, node.outputs) && !has_one(closed_, node.outputs)) continue;
       const std::string reason = why_it_ends(node);
       if (!reason.empty()) return str(describe(graph_, node), ": ", node.op, " ", reason);
       pass(node);
@@ -70,12 +70,12 @@ class Walk {
 
   /// Empty where it does not end at this node.
   std::string why_it_ends(const ir::Node& node) const {
-    const bool open = holds_one(open_, node.outputs);
+    const bool open = has_one(open_, node.outputs);
     for (const ValueId id : node.inputs) {
-      if (!holds(dependent_, id) || !is_float_value(id)) continue;
+      if (!has(dependent_, id) || !is_float_value(id)) continue;
       if (open && stops(node)) return "lets none through";
-      const bool arrived = open && holds_one(received_, node.outputs);
-      if (arrived && holds(by_floats_, id) && !holds(received_, id)) return "passes none on";
+      const bool arrived = open && has_one(received_, node.outputs);
+      if (arrived && has(by_floats_, id) && !has(received_, id)) return "passes none on";
       if (!open && !is_float_value(node.outputs.front())) {
         return str("makes ", graph_.type(node.outputs.front()).dtype, " of ", graph_.type(id).dtype,
                    ", and gradients flow through floats alone");
@@ -85,17 +85,17 @@ class Walk {
   }
 
   void pass(const ir::Node& node) {
-    const bool open = holds_one(open_, node.outputs) && !stops(node);
+    const bool open = has_one(open_, node.outputs) && !stops(node);
     for (const ValueId id : node.inputs) {
-      if (id != ir::kNone) add(open && is_float_value(id) ? open_ : closed_, id);
+      if (id != ir::kNone) insert(open && is_float_value(id) ? open_ : closed_, id);
     }
   }
 
   const ir::Graph& graph_;
-  const Set dependent_, by_floats_;
-  const Set& received_;
-  Set open_;    // a gradient would come here, if one set out
-  Set closed_;  // the loss is computed from it, but no gradient comes
+  const ValueSet dependent_, by_floats_;
+  const ValueSet& received_;
+  ValueSet open_;    // a gradient would come here, if one set out
+  ValueSet closed_;  // the loss is computed from it, but no gradient comes
 };
 
 }  // namespace

@@ -261,10 +261,10 @@ void set_as_before(Reading& r) {
   }
 }
 
-enum class Origin { kUser, kRun };
+enum class Author { kUser, kRun };
 
 Config parse(std::string_view text, const std::string& name,
-             const std::vector<std::string>& arguments, Origin origin) {
+             const std::vector<std::string>& arguments, Author origin) {
   if (text.size() > kMostBytes) {
     fail(name, ": longer than ", with_commas(kMostBytes), " bytes: not a config");
   }
@@ -277,7 +277,7 @@ Config parse(std::string_view text, const std::string& name,
     r.config.model.keys.emplace(key.name, key.value);
   }
   for (const Setting& s : r.settings) assign(r, model, s);
-  if (origin == Origin::kRun) set_as_before(r);
+  if (origin == Author::kRun) set_as_before(r);
   check_together(r);
   return r.config;
 }
@@ -286,11 +286,11 @@ Config parse(std::string_view text, const std::string& name,
 
 Config parse_config(std::string_view text, const std::string& name,
                     const std::vector<std::string>& arguments) {
-  return parse(text, name, arguments, Origin::kUser);
+  return parse(text, name, arguments, Author::kUser);
 }
 
 Config load_run_config(const std::string& path, const std::vector<std::string>& arguments) {
-  return parse(read_at_most(path, kMostBytes + 1), path, arguments, Origin::kRun);
+  return parse(read_at_most(path, kMostBytes + 1), path, arguments, Author::kRun);
 }
 
 Config load_config(const std::string& source, const std::vector<std::string>& arguments) {
