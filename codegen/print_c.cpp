@@ -149,10 +149,12 @@ class Contracting {
     const DType t = c_.dtype;
     const std::string memory = memory_type(t), type = register_type(t);
     const int own = epilogue_ ? 2 : 3;
-    // Its origin may lie before the buffer where it is guarded: the offset has it, not the pointer.
-    out_.add(str("const ", memory, "* const A = (const ", memory, "*)p[0];"));
-    out_.add(
-        str("const ", memory, "* const B = (const ", memory, "*)p[1] + ", n_.text(c_.b0), ";"));
+    if (!is_empty()) {  // nothing is read, and b's origin may lie behind the buffer
+      // That of a may lie before it where it is guarded: the offset has it, not the pointer.
+      out_.add(str("const ", memory, "* const A = (const ", memory, "*)p[0];"));
+      const std::string origin = n_.text(c_.b0);
+      out_.add(str("const ", memory, "* const B = (const ", memory, "*)p[1] + ", origin, ";"));
+    }
     if (!epilogue_)
       out_.add(str(memory, "* const C = (", memory, "*)p[2] + ", n_.text(c_.c0), ";"));
     const bool small = c_.n[0].extent.is_const() && c_.n[0].extent.value() <= kMostColumns;

@@ -18,19 +18,24 @@ struct Var {
   bool reduced;
 };
 
+/// A guard of a; where it is b's as well, b has no element at the indices that fail.
+struct FormGuard : loop::Guard {
+  bool of_both = false;
+};
+
 /// A contraction on its way to being affine.
 struct Form {
   std::vector<Var> vars;
-  Dim a, b, c;                      // offsets
-  std::vector<loop::Guard> guards;  // of a
-  std::vector<Dim> out;             // index of each output variable of the nest
+  Dim a, b, c;  // offsets
+  std::vector<FormGuard> guards;
+  std::vector<Dim> out;  // index of each output variable of the nest
 
   void substitute(const DimBindings& by) {
     a = a.substitute(by);
     b = b.substitute(by);
     c = c.substitute(by);
-    for (loop::Guard& g : guards) {
-      g = {g.index.substitute(by), g.lo.substitute(by), g.hi.substitute(by)};
+    for (FormGuard& g : guards) {
+      g = {{g.index.substitute(by), g.lo.substitute(by), g.hi.substitute(by)}, g.of_both};
     }
     for (Dim& d : out) d = d.substitute(by);
   }
@@ -66,8 +71,8 @@ const DimAtom* quotient_in(const Form& f) {
 
 /// Guards over summed indices alone shorten those; ones that always hold go.
 void tighten(Form& f) {
-  std::vector<loop::Guard> rest;
-  for (const loop::Guard& g : f.guards) {
+  std::vector<FormGuard> rest;
+  for (const FormGuard& g : f.guards) {
     if (g.index.lo() >= g.lo.hi() && g.index.hi() < g.hi.lo()) continue;
     if (g.index.hi() < g.lo.lo() || g.index.lo() >= g.hi.hi()) {  // never: nothing is summed
       f.vars.push_back({"$never", 0, true});
@@ -95,13 +100,48 @@ void tighten(Form& f) {
   f.guards = std::move(rest);
 }
 
+/// Indices [from, to) of a variable that pass a guard.
+struct Passing {
+  std::size_t var;
+  std::int64_t from, to;
+};
+
+/// Which those of a guard over one variable are, where sizes are numbers.
+std::optional<Passing> passing(const Form& f, const loop::Guard& g) {
+  for (std::size_t i = 0; i < f.vars.size(); ++i) {
+    const Var& v = f.vars[i];
+    const loop::Linear l = loop::coefficient_of(g.index, v.symbol);
+    if (!l.is_linear || !l.coefficient.is_const() || l.coefficient.is(0)) continue;
+    const Dim base = g.index - l.coefficient * symbol(v.symbol, v.extent);
+    if (!base.is_const() || !g.lo.is_const() || !g.hi.is_const() || !v.extent.is_const()) continue;
+    Passing p{i, v.extent.value(), 0};
+    for (std::int64_t x = 0; x < v.extent.value(); ++x) {
+      const std::int64_t index = l.coefficient.value() * x + base.value();
+      if (index < g.lo.value() || index >= g.hi.value()) continue;
+      p.from = std::min(p.from, x);
+      p.to = x + 1;
+    }
+    p.from = std::min(p.from, p.to);
+    return p;
+  }
+  return std::nullopt;
+}
+
+/// The form for the indices [from, to) of a variable.
+Form cut(Form f, std::size_t v, std::int64_t from, std::int64_t to) {
+  const Var var = f.vars[v];
+  f.vars[v] = {str(var.symbol, "c", from), to - from, var.reduced};
+  f.substitute({{var.symbol, symbol(f.vars[v].symbol, to - from) + Dim(from)}});
+  return f;
+}
+
 class Splitter {
  public:
   /// Affine forms that together are the given one; `why` says what stands in the way.
   std::vector<Form> run(Form form, std::string& why) {
     tighten(form);
     const DimAtom* q = quotient_in(form);
-    if (!q) return {std::move(form)};
+    if (!q) return without_shared(std::move(form), why);
     if (++depth_ > 64) {
       why = "its indices have too many quotients";
       return {};
@@ -123,6 +163,28 @@ class Splitter {
   }
 
  private:
+  /// Only a is guarded where forms are computed: what b's guards leave is set apart.
+  std::vector<Form> without_shared(Form form, std::string& why) {
+    const auto shared = std::find_if(form.guards.begin(), form.guards.end(),
+                                     [](const FormGuard& g) { return g.of_both; });
+    if (shared == form.guards.end()) return {std::move(form)};
+    const std::optional<Passing> p = passing(form, *shared);
+    if (!p) {
+      why = "both operands are guarded";
+      return {};
+    }
+    const Var var = form.vars[p->var];
+    if (var.reduced) return run(cut(form, p->var, p->from, p->to), why);
+    const std::int64_t ends[] = {0, p->from, p->to, var.extent.value()};
+    std::vector<Form> all;
+    for (std::size_t i = 0; i < 3; ++i) {  // before, passing, behind
+      if (ends[i] == ends[i + 1]) continue;
+      for (Form& f : run(cut(form, p->var, ends[i], ends[i + 1]), why)) all.push_back(std::move(f));
+      if (!why.empty()) return {};
+    }
+    return all;
+  }
+
   /// x = by * q + r with both free, when that makes the quotients plain.
   std::optional<Form> tile(const Form& form, std::size_t v, std::int64_t by) {
     const Var var = form.vars[v];
@@ -140,7 +202,7 @@ class Splitter {
     };
     bool plain = !still(f.a) && !still(f.b) && !still(f.c);
     // A guard on the remainder holds for some phases and fails for others: those are set apart.
-    for (const loop::Guard& g : f.guards) {
+    for (const FormGuard& g : f.guards) {
       plain = plain && !still(g.index) && !loop::mentions(g.index, inner.symbol);
     }
     return plain ? std::optional(f) : std::nullopt;
@@ -306,18 +368,19 @@ Contracted contraction_of(const Sight& s, const Group& group) {
     guards[i] = access.guards;
     guards[i].insert(guards[i].end(), o.guards.begin(), o.guards.end());
   }
-  // Guards that both have are about summed indices. The image is the one with more of them.
+  // Guards that both have are about weights' taps. The image is the one with more of them.
   const std::size_t image = guards[1].size() > guards[0].size() ? 1 : 0;
   out.a = values[image];
   out.b = values[1 - image];
   form.a = offsets[image];
   form.b = offsets[1 - image];
-  form.guards = guards[image];
+  for (const loop::Guard& g : guards[image]) form.guards.push_back({g});
   for (const loop::Guard& g : guards[1 - image]) {
-    const bool shared = std::any_of(form.guards.begin(), form.guards.end(), [&](const auto& x) {
+    const auto shared = std::find_if(form.guards.begin(), form.guards.end(), [&](const auto& x) {
       return x.index == g.index && x.lo == g.lo && x.hi == g.hi;
     });
-    if (!shared) return refuse("both operands are guarded");
+    if (shared == form.guards.end()) return refuse("both operands are guarded");
+    shared->of_both = true;
   }
   std::vector<Dim> index;
   for (std::size_t v = 0; v < at(s.facts[at(anchor)].out_rank); ++v) {

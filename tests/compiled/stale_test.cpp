@@ -67,6 +67,9 @@ TEST_F(StaleMemory, GradientsOfConvolutionsWriteEveryElement) {
       transposed.push_back(str(dy, ", ", kernel, ", f32[", in, "] | ", more));
     }
   }
+  // An image no larger than the stride, in products large enough for an engine.
+  input.push_back("f32[2,16,1,1], f32[16,1024,1,1] | stride=[2,2], size=[2,2]");
+  input.push_back("f32[2,16,1,1], f32[16,512,1,2] | stride=[3,3], size=[2,3]");
   EXPECT_GT(check_in_fences({{"conv2d_input_grad", joined(input)},
                              {"conv2d_weight_grad", joined(weight)},
                              {"conv_transpose2d", joined(transposed)}}),
