@@ -4,6 +4,7 @@
 #   make train      trains a small RWKV-4 on our own sources, each time anew; ARGS: key=value
 #   make test       everything ctest knows, the check of the rooms included
 #   make kill-test  50 trainings killed at random times: all resume, none is damaged
+#   make fence      programs between protected pages; CC=gcc-13: with that compiler, SEEDS=160
 #   make sanitize   the tests under sanitizers; PRESET=asan-ubsan (default) or tsan
 #   make fuzz       a reader under libFuzzer; FORMAT=aicf (default), SECONDS=600
 #   make bench      every workload against the peers that are installed; ARGS are bench.py's
@@ -21,7 +22,7 @@ FORMAT ?= aicf
 SECONDS ?= 600
 
 .DEFAULT_GOAL := program
-.PHONY: program setup configure train test kill-test sanitize fuzz bench gpu-programs gpu-test \
+.PHONY: program setup configure train test kill-test fence sanitize fuzz bench gpu-programs gpu-test \
   gpu-bench gpu-sweep labs format clean
 
 setup:
@@ -42,6 +43,10 @@ test: configure
 
 kill-test: program
 	@tools/kill_test.sh build/plait 50
+
+fence: configure
+	@cmake --build --preset release --target test_compiled -j $(JOBS)
+	@tools/fence.sh build
 
 sanitize: setup
 	@cmake --preset $(PRESET)
