@@ -15,6 +15,7 @@
 #include "cli/source.h"
 #include "cli/summary.h"
 #include "run/session.h"
+#include "train/states.h"
 
 namespace plait::cli {
 namespace {
@@ -22,6 +23,7 @@ namespace {
 constexpr Flag kRunFlags[] = {
     {"--steps", "N", "how often to run the graph; 1 unless said"},
     {"--feed", "NAME=X.npy", "the value of a feed; those not given are random", true},
+    {"--weights", "F.safetensors", "parameters and buffers, by name, instead of initial ones"},
     {"--state", "NAME=X.npy", "the first value of a state, instead of its initial one", true},
     {"--fetch", "NAME,...", "what to fetch: fetches or values; all fetches unless said", true},
     {"--out", "DIR", "write what was fetched in the last step to DIR/NAME.npy"},
@@ -132,6 +134,9 @@ void run_run(const Args& args) {
   Progress progress(graph, steps, json);
   Session session = target ? Session(package, std::move(target), seed)
                            : Session(package, watched(make_backend(backend), progress), seed);
+  if (args.has("--weights")) {
+    train::set_weights(session, model_named(args.words()[0]), args.text("--weights"));
+  }
   set_states(session, args);
   const Arrays before = args.has("--against") ? states_of(session) : Arrays();
   session.prepare(request);

@@ -7,8 +7,10 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/source.h"
+#include "cli/tensors.h"
 #include "cli/written.h"
 #include "io/file.h"
+#include "io/safetensors.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
 
@@ -24,6 +26,7 @@ constexpr Flag kShowFlags[] = {
     {"--as", "FORMAT", kFormatsHelp},
     kGraphFlag,
     kSetFlag,
+    {"--json", "", "of a safetensors file: JSON instead of a table"},
 };
 
 /// Whether the passes run at all.
@@ -90,6 +93,13 @@ ir::Graph run_passes(const ir::Graph& graph, const Args& args) {
 }
 
 void run_show(const Args& args) {
+  if (io::is_safetensors(args.words()[0])) {
+    if (args.has("--as") || runs_passes(args) || args.has("--graph") || args.has("--set")) {
+      throw UsageError("a safetensors file holds tensors, no graph: only --json goes with it");
+    }
+    return show_tensors(args.words()[0], args.has("--json"));
+  }
+  if (args.has("--json")) throw UsageError("--json is for safetensors files: a graph is text");
   const std::string format = args.text("--as", "plait");
   check_format("--as", format);
   const io::Document document = load_document(args.words()[0]);
@@ -108,11 +118,18 @@ void run_show(const Args& args) {
 constinit const Command kShow{
     .name = "show",
     .usage = "FILE [options]",
-    .doc = "prints the graphs of FILE, as they are or after passes",
+    .doc = "prints the graphs of FILE, as they are or after passes; lists a file of weights",
     .least_words = 1,
     .most_words = 1,
     .flags = kShowFlags,
-    .details = kFileHelp,
+    .details =
+        "FILE is a path to a graph in the text form (.plait) or to a document of AICF, MegEngine,\n"
+        "Chainer, OneFlow/LiBai or AITemplate (found by its content), '-' for standard input, or "
+        "a\n"
+        "model: model:NAME or model:NAME?key=value&key=value (`plait models` lists names and "
+        "keys).\n"
+        "A document names its main sizes (batch, time, image...): --set changes them. Of a\n"
+        "safetensors file the names, dtypes and shapes of its tensors are listed.\n",
     .example =
         "  $ plait show 'model:mlp?dtype=f32' --after dead --timing\n"
         "  graph mlp\n"

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/own_text.h"
 #include "cli/timing.h"
 #include "io/file.h"
 #include "train/config.h"
@@ -30,13 +31,6 @@ constexpr Flag kTrainFlags[] = {
     {"--threads", "N", "of the cpu backend; as many as there are cpus unless said: train.threads"},
     {"--json", "", "print the summary as JSON; progress goes to standard error"},
 };
-
-/// What the build puts beside the program: the text that data.kind "text" without a path means.
-std::string own_text() {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? "" : (program.parent_path() / "corpus.txt").string();
-}
 
 /// The program as it was called, for commands that the user can copy.
 std::string called_as() {

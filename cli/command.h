@@ -37,7 +37,7 @@ std::string help_text(const Command& command);
 
 // One per file.
 extern const Command kModels, kOps, kShow, kCheck, kStats, kReport, kConvert, kRun, kPlan, kCompile,
-    kExplain, kProfile, kTrain, kGenerate, kBench, kDoctor, kVersion, kHelp;
+    kExplain, kProfile, kTrain, kEval, kPredict, kGenerate, kBench, kDoctor, kVersion, kHelp;
 
 // Options that several commands share.
 inline constexpr Flag kJsonFlag{"--json", "", "print JSON instead of a table"};

@@ -8,9 +8,10 @@
 namespace plait::cli {
 namespace {
 
-constexpr const Command* kCommands[] = {
-    &kModels,  &kOps,     &kShow,    &kCheck, &kStats,    &kReport, &kConvert, &kRun,     &kPlan,
-    &kCompile, &kExplain, &kProfile, &kTrain, &kGenerate, &kBench,  &kDoctor,  &kVersion, &kHelp};
+constexpr const Command* kCommands[] = {&kModels,   &kOps,     &kShow,   &kCheck,   &kStats,
+                                        &kReport,   &kConvert, &kRun,    &kPlan,    &kCompile,
+                                        &kExplain,  &kProfile, &kTrain,  &kEval,    &kPredict,
+                                        &kGenerate, &kBench,   &kDoctor, &kVersion, &kHelp};
 
 constexpr std::string_view kPlanned[] = {"pack"};
 

@@ -9,6 +9,7 @@
 #include "cli/kernel_trace.h"
 #include "cli/results.h"
 #include "cli/source.h"
+#include "io/safetensors.h"
 #include "ops/initializers.h"
 
 namespace plait::cli {
@@ -42,6 +43,19 @@ void start_states(Executor& executor, const Args& args, std::uint64_t seed) {
   for (const plan::StateBinding& s : executor.program().states) {
     executor.set_state(s.state.name, initial_value(s.state, seed));
     dtypes.emplace(s.state.name, s.state.type.dtype);
+  }
+  if (args.has("--weights")) {
+    const std::string file = args.text("--weights");
+    const io::TensorFile weights = io::read_safetensors(file);
+    for (const plan::StateBinding& s : executor.program().states) {
+      if (s.state.role != ir::Role::kParam && s.state.role != ir::Role::kBuffer) continue;
+      const auto found = weights.tensors.find(s.state.name);
+      if (found != weights.tensors.end()) {
+        set_state(executor, s.state.name, found->second);
+      } else if (s.state.role == ir::Role::kParam) {
+        fail(file, " lacks the parameter ", s.state.name, " of the plan");
+      }
+    }
   }
   for (const std::string& text : args.all("--state")) {
     const auto [name, path] = name_and_value("--state", text);

@@ -39,6 +39,12 @@ io::Document load_document(const std::string& file) {
   return document;
 }
 
+std::string model_named(const std::string& file) {
+  if (!file.starts_with(kModelPrefix)) return "";
+  const std::string spec = file.substr(kModelPrefix.size());
+  return spec.substr(0, spec.find('?'));
+}
+
 ir::Package set_symbols(const io::Import& import, const Args& args) {
   const std::map<std::string, Dim> symbols = symbols_of(import.package);
   DimBindings bindings;

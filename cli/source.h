@@ -12,6 +12,9 @@ namespace plait::cli {
 /// not. UserError names the file and, when it is no known format, the formats that are.
 io::Document load_document(const std::string& file);
 
+/// The name in `model:NAME?...`; empty for files.
+std::string model_named(const std::string& file);
+
 /// The package of a document with its sizes fixed: those the document fixes itself, and those that
 /// `--set` says. UserError with names and ranges on an unknown symbol, with the range on a value
 /// outside it.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -161,11 +162,12 @@ void check_cover(std::vector<Entry>& entries, std::size_t data_bytes, std::strin
   }
 }
 
-void read_metadata(const Json& json, TensorFile& out, std::string_view file) {
+void read_metadata(const Json& json, std::map<std::string, std::string>& out,
+                   std::string_view file) {
   if (!json.is_object()) fail(file, ": ", kMetadata, " is not a JSON object");
   for (const auto& [key, value] : json.items()) {
     if (!value.is_string()) fail(file, ": metadata ", quoted(key), " is not a string");
-    out.metadata[key] = value.get<std::string>();
+    out[key] = value.get<std::string>();
   }
 }
 
@@ -179,19 +181,26 @@ Array read_tensor(Source& in, const Entry& entry) {
   return array;
 }
 
-TensorFile read_all(Source& in) {
+/// The tensors in the order of their elements.
+std::vector<Entry> read_header(Source& in, std::map<std::string, std::string>& metadata) {
   const Json header = parse_header(header_text(in), in.name);
-  TensorFile out;
   std::vector<Entry> entries;
   for (const auto& [key, value] : header.items()) {
     if (key == kMetadata) {
-      read_metadata(value, out, in.name);
+      read_metadata(value, metadata, in.name);
     } else {
       entries.push_back(read_entry(key, value, in.name));
     }
   }
   check_cover(entries, in.left, in.name);
-  for (const Entry& e : entries) out.tensors.emplace(e.name, read_tensor(in, e));
+  return entries;
+}
+
+TensorFile read_all(Source& in) {
+  TensorFile out;
+  for (const Entry& e : read_header(in, out.metadata)) {
+    out.tensors.emplace(e.name, read_tensor(in, e));
+  }
   return out;
 }
 
@@ -228,6 +237,27 @@ TensorFile read_safetensors(const std::string& path) {
   const auto read = [&](char* buffer, std::size_t room) { return file.read_fully(buffer, room); };
   Source in{read, file.expected_bytes(), path};
   return read_all(in);
+}
+
+TensorList list_safetensors(const std::string& path) {
+  InputFile file(path);
+  const auto read = [&](char* buffer, std::size_t room) { return file.read_fully(buffer, room); };
+  Source in{read, file.expected_bytes(), path};
+  TensorList out;
+  for (const Entry& e : read_header(in, out.metadata)) {
+    out.tensors.push_back({e.name, e.dtype, e.sizes, e.end - e.begin});
+  }
+  return out;
+}
+
+bool is_safetensors(const std::string& path) {
+  std::error_code ignored;  // a pipe must not lose its first bytes
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  char head[kLengthBytes + 1];
+  InputFile file(path);
+  const bool whole = file.read_fully(head, sizeof head) == sizeof head;
+  return whole && head[kLengthBytes] == '{' &&
+         little_endian({head, kLengthBytes}) <= kMostHeaderBytes;
 }
 
 SafetensorsBytes safetensors_bytes(const std::map<std::string, Array>& tensors,

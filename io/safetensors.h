@@ -26,6 +26,22 @@ TensorFile read_safetensors(const std::string& path);
 /// The same on bytes in memory; `name` is for messages.
 TensorFile parse_safetensors(std::string_view bytes, std::string_view name);
 
+/// What a file says of its tensors.
+struct TensorList {
+  struct Item {
+    std::string name;
+    DType dtype;
+    Sizes sizes;
+    std::uint64_t bytes;
+  };
+  std::vector<Item> tensors;  // in the order of their elements
+  std::map<std::string, std::string> metadata;
+};
+/// Reads the header of a regular file, not the elements; checks it as read_safetensors does.
+TensorList list_safetensors(const std::string& path);
+/// Whether a regular file begins as one of safetensors does: a length and '{'.
+bool is_safetensors(const std::string& path);
+
 /// What a file of these tensors consists of, without a copy of their elements.
 struct SafetensorsBytes {
   std::string header;                      // with its length before it

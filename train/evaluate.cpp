@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/data/sampler.h"
-
 namespace plait::train {
 namespace {
 
@@ -49,33 +47,45 @@ RunRequest evaluation_request(const ir::Package& package) {
   return request;
 }
 
-Evaluation evaluate(Session& session, RunRequest request, const Source& source, std::int64_t batch,
-                    std::int64_t batches) {
-  Sampler sampler(source, 0, Order::kSequential);
-  const std::int64_t whole = std::max<std::int64_t>(1, sampler.epoch_length() / batch);
-  Evaluation out;
-  out.batches = batches == 0 ? whole : std::min(batches, whole);
+void add_batches(Session& session, RunRequest& request, const Source& source, Sampler& sampler,
+                 std::int64_t batch, std::int64_t batches, Tally& tally) {
   Batch into;
-  Count count;
-  double sum = 0;
-  for (std::int64_t i = 0; i < out.batches; ++i) {
+  for (std::int64_t i = 0; i < batches; ++i) {
     read_batch(source, sampler, batch, into);
     std::swap(request.feeds, into.feeds);
     const Arrays results = session.run(request);
     std::swap(request.feeds, into.feeds);
-    sum += results.at("loss").real(0);
+    tally.loss_sum += results.at("loss").real(0) * static_cast<double>(batch);
+    tally.samples += batch;
+    ++tally.batches;
     for (const auto& [name, output] : results) {
       if (name == "loss") continue;
       const Count more = count_right(output, into.feeds.at(kLabels));
-      count.right += more.right;
-      count.all += more.all;
+      tally.right += more.right;
+      tally.labels += more.all;
     }
   }
-  out.loss = sum / static_cast<double>(out.batches);
+}
+
+Evaluation evaluation_of(const Tally& tally, const Source& source) {
+  Evaluation out;
+  out.batches = tally.batches;
+  out.loss = tally.loss_sum / static_cast<double>(tally.samples);
   if (source.tokens() > 0) out.perplexity = std::exp(out.loss);
-  if (count.all > 0)
-    out.accuracy = static_cast<double>(count.right) / static_cast<double>(count.all);
+  if (tally.labels > 0) {
+    out.accuracy = static_cast<double>(tally.right) / static_cast<double>(tally.labels);
+  }
   return out;
+}
+
+Evaluation evaluate(Session& session, RunRequest request, const Source& source, std::int64_t batch,
+                    std::int64_t batches) {
+  Sampler sampler(source, 0, Order::kSequential);
+  const std::int64_t whole = std::max<std::int64_t>(1, sampler.epoch_length() / batch);
+  Tally tally;
+  add_batches(session, request, source, sampler, batch,
+              batches == 0 ? whole : std::min(batches, whole), tally);
+  return evaluation_of(tally, source);
 }
 
 }  // namespace plait::train

@@ -2,29 +2,22 @@
 #include "train/generate.h"
 
 #include <chrono>
-#include <filesystem>
 #include <set>
 
 #include "base/text.h"
-#include "io/file.h"
 #include "train/data/utf8.h"
 #include "train/run_folder.h"
 #include "train/text_model.h"
+#include "train/trained_run.h"
 #include "train/utf8_stream.h"
 
 namespace plait::train {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-bool is_there(const fs::path& path) {
-  std::error_code unreadable;
-  return fs::exists(path, unreadable);
 }
 
 /// Characters of a prompt that the vocabulary lacks, each once, quoted.
@@ -54,53 +47,24 @@ std::vector<std::int64_t> encode(const Vocabulary& vocabulary, const std::string
   return ids;
 }
 
-/// The folder of the run that the path names or lies in, and the checkpoint if it names one.
-struct Place {
-  std::string run, checkpoint;
-};
-
-Place place_of(const std::string& path) {
-  const fs::path given = fs::path(path).lexically_normal();
-  const fs::path folder = given.has_filename() ? given : given.parent_path();
-  if (is_there(folder / kConfigFile)) return {folder.string(), ""};
-  const fs::path run = fs::absolute(folder).parent_path().parent_path();
-  if (is_there(folder / kStateFile) && is_there(run / kConfigFile)) {
-    return {run.string(), folder.string()};
-  }
-  if (!is_there(folder)) fail("there is no run '", path, "': no such folder");
-  fail("'", path, "' is no run: it has no ", kConfigFile, ", and is no checkpoint of one");
-}
-
-Vocabulary vocabulary_of(const std::string& run, const Config& config) {
-  const std::string path = (fs::path(run) / kVocabFile).string();
-  if (config.data.kind == "text" && is_there(path)) {
-    return Vocabulary::from_json(io::read_file(path), path);
-  }
-  if (config.data.kind == "text") fail("run '", run, "' has no ", kVocabFile);
-  fail("run '", run, "' was trained on ", config.data.kind,
-       ", which has no characters: only models of text write");
-}
-
 }  // namespace
 
 Trained load_trained(const std::string& path) {
-  const Place place = place_of(path);
-  Config config = load_config((fs::path(place.run) / kConfigFile).string());
-  Vocabulary vocabulary = vocabulary_of(place.run, config);
-  fit_to_data(config, "vocab", vocabulary.size());
-  Trained out{std::move(config), std::move(vocabulary), {}, place.checkpoint, 0, {}};
-  Checkpoint checkpoint;
-  if (place.checkpoint.empty()) {
-    Latest latest = load_latest(place.run, Need::weights);
-    checkpoint = std::move(latest.checkpoint);
-    out.source = latest.path;
-    out.notes = std::move(latest.notes);
-  } else {
-    checkpoint = read_checkpoint(place.checkpoint, Need::weights);
+  TrainedRun run = open_run(path);
+  std::optional<Vocabulary> vocabulary = vocabulary_of(run);
+  if (run.config.data.kind != "text") {
+    fail("run '", run.folder, "' was trained on ", run.config.data.kind,
+         ", which has no characters: only models of text write");
   }
-  out.weights = std::move(checkpoint.weights);
-  out.step = checkpoint.state.step;
-  return out;
+  if (!vocabulary) fail("run '", run.folder, "' has no ", kVocabFile);
+  load_weights(run);
+  fit_to_data(run.config, "vocab", vocabulary->size());
+  return {std::move(run.config),
+          std::move(*vocabulary),
+          std::move(run.weights),
+          std::move(run.source),
+          run.step,
+          std::move(run.notes)};
 }
 
 Generated generate(Trained trained, const GenerateOptions& options, const TextSink& sink) {

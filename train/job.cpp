@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "backends/backends.h"
 #include "base/hash.h"
@@ -12,18 +13,16 @@
 #include "nn/optimizer.h"
 #include "train/data/sampler.h"
 #include "train/evaluate.h"
+#include "train/model_session.h"
 #include "train/network.h"
 #include "train/programs.h"
+#include "train/run_data.h"
 #include "train/states.h"
 
 namespace plait::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool reads_own_text(const Config& config) {
-  return config.data.kind == "text" && config.data.path.empty();
-}
 
 /// So that a run can be resumed from another folder.
 void make_absolute(std::string& path) {
@@ -33,26 +32,6 @@ void make_absolute(std::vector<std::string>& paths) {
   for (std::string& path : paths) make_absolute(path);
 }
 
-DataSettings data_settings(const Config& config, const std::string& own_text) {
-  DataSettings settings;
-  settings.kind = config.data.kind;
-  settings.paths = config.data.path;
-  settings.validation_paths = config.data.valid_path;
-  settings.validation = config.data.valid_fraction;
-  settings.unit = config.data.unit;
-  settings.one_chunk = config.data.one_chunk;
-  settings.samples = config.data.samples;
-  settings.seed = static_cast<std::uint64_t>(config.train.seed);
-  if (reads_own_text(config)) {
-    if (own_text.empty() || !fs::exists(own_text)) {
-      fail("Plait's own text is not there", own_text.empty() ? "" : " (" + own_text + ")",
-           ": say data.path=FILE");
-    }
-    settings.paths = {own_text};
-  }
-  return settings;
-}
-
 /// Of a resumed run: the text and the characters that it began with.
 Data reopen_data(const Job& job, const TrainRequest& request) {
   std::optional<Vocabulary> stored;
@@ -60,22 +39,6 @@ Data reopen_data(const Job& job, const TrainRequest& request) {
   if (fs::exists(vocab)) stored = Vocabulary::from_json(io::read_file(vocab), vocab);
   return Data(data_settings(job.config, fs::exists(text) ? text : request.own_text),
               std::move(stored));
-}
-
-void fit(Config& config, const Data& data) {
-  const std::int64_t limit = data.limit();
-  if (limit == 0) return;
-  fit_to_data(config, "vocab", limit);
-  fit_to_data(config, "classes", limit);
-}
-
-/// Ids or classes that the model can take.
-std::int64_t limit_of(const Config& config, const ir::Graph& graph, const Data& data) {
-  for (const char* key : {"vocab", "classes"}) {
-    if (const auto size = model_size(config, key)) return *size;
-  }
-  const std::int64_t limit = config.model.file.empty() ? 0 : index_limit(graph);
-  return limit > 0 ? limit : data.limit();
 }
 
 /// Where nothing in the graph reads what the config says of the learning rate.
@@ -127,16 +90,6 @@ void make_session(Job& job, ir::Package package) {
   job.operations *= static_cast<double>(job.config.train.accumulate);
 }
 
-std::int64_t count_parameters(const ir::Package& package) {
-  std::int64_t count = 0;
-  for (const ir::State& state : state_table(package)) {
-    std::int64_t elements = 1;
-    for (const Dim& d : state.type.shape) elements *= d.value();
-    if (state.role == ir::Role::kParam) count += elements;
-  }
-  return count;
-}
-
 std::int64_t steps_of(const Job& job) {
   if (job.config.train.steps > 0) return job.config.train.steps;
   const Sampler sampler(*job.sources.train, 0);
@@ -149,13 +102,19 @@ void load_first_weights(Job& job) {
   if (!model.init_from.empty()) set_weights(*job.session, model.name, model.init_from);
 }
 
-void begin_folder(Job& job, const TrainRequest& request, const std::string& network) {
+void begin_folder(Job& job, const TrainRequest& request, const std::string& network,
+                  const std::vector<std::string>& classes) {
   job.folder = std::make_unique<RunFolder>(job.config.output.folder, request.open);
   if (reads_own_text(job.config)) {
     job.folder->write(kTextFile, io::read_file(request.own_text));
   }
   if (job.vocabulary) job.folder->write(kVocabFile, job.vocabulary->json());
   if (!network.empty()) job.folder->write(kNetworkFile, network);
+  if (!classes.empty()) {
+    const std::string names =
+        nlohmann::json(classes).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    job.folder->write(kClassesFile, names + "\n");
+  }
 }
 
 /// Before the first step, so that no step is taken for nothing.
@@ -188,8 +147,8 @@ Job open_job(const TrainRequest& request) {
     fail("data.one_chunk leaves nothing to evaluate on: say data.valid_path, or eval.every = 0");
   }
   job.steps = steps_of(job);
-  job.parameters = count_parameters(package);
-  if (!resumes) begin_folder(job, request, network);
+  job.parameters = parameters_of(package);
+  if (!resumes) begin_folder(job, request, network, data.classes());
   claim_files(*job.folder);
   for (const std::string& note : job.folder->notes()) job.notes.push_back(note);
   for (std::string& note : data.notes()) job.notes.push_back(std::move(note));

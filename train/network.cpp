@@ -301,6 +301,11 @@ NetworkFile read_network(const Config& config) {
   return out;
 }
 
+bool has_open_batch(const std::string& network) {
+  const ir::Package kept = ir::parse(network, kTrain);
+  return !batch_of(find_graph(kept, kTrain), kTrain).is_const();
+}
+
 ir::Package build_package(const Config& config, const std::string& network) {
   if (config.model.file.empty()) return models::build(model_spec(config));
   return package_from(network, config);

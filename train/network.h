@@ -21,6 +21,9 @@ struct NetworkFile {
 /// are not batches of one size.
 NetworkFile read_network(const Config& config);
 
+/// Whether a NetworkFile's text leaves the batch open.
+bool has_open_batch(const std::string& network);
+
 /// Graphs `train` and `eval` for the config's batch; `network` is a NetworkFile's text, and not
 /// looked at for named models. Without a graph `eval` of its own, a file's is evaluated by its
 /// training graph, with dropout left out.

@@ -64,7 +64,7 @@ TEST(Usage, PlannedCommandsSaySo) {
         name + " model:mlp",
         "`" + name +
             "` comes with a later version; this one has models, ops, show, check, stats, "
-            "report, convert, run, plan, compile, explain, profile, train, generate, bench, "
+            "report, convert, run, plan, compile, explain, profile, train, eval, predict, generate, bench, "
             "doctor, version, help");
   }
 }

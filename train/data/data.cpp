@@ -114,6 +114,10 @@ void Data::open_pictures() {
   }
 }
 
+std::vector<std::string> Data::classes() const {
+  return set_ ? set_->classes : std::vector<std::string>{};
+}
+
 std::vector<std::string> Data::notes() const {
   std::vector<std::string> notes;
   for (const auto& set : {set_, validation_set_}) {

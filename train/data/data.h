@@ -46,6 +46,8 @@ class Data {
   /// Of a text; none for the other kinds.
   const std::optional<Vocabulary>& vocabulary() const { return vocabulary_; }
 
+  /// Of pictures: the names of classes, by label.
+  std::vector<std::string> classes() const;
   /// What people should know of it: files that were left out.
   std::vector<std::string> notes() const;
 

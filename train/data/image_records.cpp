@@ -92,7 +92,7 @@ ImageSet cifar10(std::span<const std::string> paths) {
   set.name = join({paths.begin(), paths.end()}, ", ");
   set.classes = {"airplane", "automobile", "bird",  "cat",  "deer",
                  "dog",      "frog",       "horse", "ship", "truck"};
-  set.normal = {{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}};
+  set.normal = usual_normal("cifar10");
   std::string records;
   for (const std::string& path : paths) {
     for (const std::string& file : cifar10_files(path)) append_records(file, set, records);
@@ -121,7 +121,7 @@ ImageSet mnist(const std::string& folder, const std::string& part) {
   ImageSet set;
   set.name = folder;
   set.classes = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
-  set.normal = {{0.1307}, {0.3081}};
+  set.normal = usual_normal("mnist");
   for (const char label : labels) {
     if (static_cast<std::uint8_t>(label) > 9) {
       fail(labels_path, ": label ", int{static_cast<std::uint8_t>(label)}, " of picture ",

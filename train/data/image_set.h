@@ -24,6 +24,10 @@ struct ImageSet {
   std::string note{};  // for people: files that were left out; empty where there are none
 };
 
+/// How pictures of this kind of data (images, cifar10, mnist) are usually normalised; ImageNet's
+/// for any other.
+Normal usual_normal(std::string_view kind);
+
 /// The classes are the folder's folders, sorted by name; pictures lie anywhere below them. Files
 /// are read when they are asked for. UserError when a folder is missing or has no picture, or when
 /// there are not at least two classes.

@@ -1,0 +1,53 @@
+// From a config to its data.
+#include "train/run_data.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "train/network.h"
+
+namespace plait::train {
+
+namespace fs = std::filesystem;
+
+bool reads_own_text(const Config& config) {
+  return config.data.kind == "text" && config.data.path.empty();
+}
+
+DataSettings data_settings(const Config& config, const std::string& own_text) {
+  DataSettings settings;
+  settings.kind = config.data.kind;
+  settings.paths = config.data.path;
+  settings.validation_paths = config.data.valid_path;
+  settings.validation = config.data.valid_fraction;
+  settings.unit = config.data.unit;
+  settings.one_chunk = config.data.one_chunk;
+  settings.samples = config.data.samples;
+  settings.seed = static_cast<std::uint64_t>(config.train.seed);
+  if (reads_own_text(config)) {
+    if (own_text.empty() || !fs::exists(own_text)) {
+      fail("Plait's own text is not there", own_text.empty() ? "" : " (" + own_text + ")",
+           ": say data.path=FILE");
+    }
+    settings.paths = {own_text};
+  }
+  return settings;
+}
+
+void fit(Config& config, const Data& data) {
+  const std::int64_t limit = data.limit();
+  if (limit == 0) return;
+  fit_to_data(config, "vocab", limit);
+  fit_to_data(config, "classes", limit);
+}
+
+/// Ids or classes that the model can take.
+std::int64_t limit_of(const Config& config, const ir::Graph& graph, const Data& data) {
+  for (const char* key : {"vocab", "classes"}) {
+    if (const auto size = model_size(config, key)) return *size;
+  }
+  const std::int64_t limit = config.model.file.empty() ? 0 : index_limit(graph);
+  return limit > 0 ? limit : data.limit();
+}
+
+}  // namespace plait::train
