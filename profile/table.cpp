@@ -22,6 +22,11 @@ std::string fixed(double x, int digits) {
 
 std::string percent(double share) { return fixed(share * 100, 1) + "%"; }
 
+/// Nothing is above its peak: what seems so was read from caches, which the measured memory is
+/// slower than, or the peak was measured while the machine was busy.
+bool is_above(double share_of_peak) { return share_of_peak > 1.0005; }
+std::string peak_percent(double share) { return is_above(share) ? ">100%" : percent(share); }
+
 /// `-` where nothing was counted or measured.
 std::string or_dash(double x, const std::string& text) { return x > 0 ? text : "-"; }
 
@@ -104,7 +109,7 @@ Table table_of(const std::vector<Row>& rows, bool by_step) {
                           time.text(row.ms), percent(row.share),
                           or_dash(row.gflops, operations.text(row.gflops)),
                           or_dash(row.gbs, bytes.text(row.gbs)),
-                          or_dash(row.share_of_peak, percent(row.share_of_peak))});
+                          or_dash(row.share_of_peak, peak_percent(row.share_of_peak))});
   }
   return table;
 }
@@ -112,7 +117,8 @@ Table table_of(const std::vector<Row>& rows, bool by_step) {
 std::string rate_line(const char* what, const std::string& count, double rate, Unit unit,
                       double peak, const std::string& of) {
   std::string out = str("  ", what, " ", count, ": ", unit.text(rate), " ", unit.name);
-  if (peak > 0) out += str(", ", percent(rate / peak), " of the measured ", unit.text(peak), of);
+  if (peak > 0)
+    out += str(", ", peak_percent(rate / peak), " of the measured ", unit.text(peak), of);
   return out + "\n";
 }
 
@@ -142,7 +148,7 @@ std::string device_text(const Profile& p, const Row& total) {
   if (p.rates.empty()) return out;
   if (total.ms > 0) {
     out += str("  each step at its ceiling: ", fixed(total.peak_ms, 4), " ms, ",
-               percent(total.share_of_peak), " of the steps' time\n");
+               peak_percent(total.share_of_peak), " of the steps' time\n");
   }
   const Unit bytes = bytes_unit(p.peak_gbs);
   out += str("  ceilings measured: copy ", bytes.text(p.peak_gbs), " ", bytes.name, "; products");
@@ -255,6 +261,14 @@ std::string table_text(const Profile& profile) {
   kinds.push_back(total);
   std::string out =
       head_text(profile, total) + memory_text(profile) + "\n" + table_of(kinds, false).text();
+  const auto above = [](const Row& row) { return is_above(row.share_of_peak); };
+  const bool any_above = std::any_of(kinds.begin(), kinds.end(), above) ||
+                         std::any_of(steps.begin(), steps.end(), above);
+  if (any_above) {
+    out +=
+        ">100%: faster than the peak that was measured: from caches, or the machine was busy "
+        "then\n";
+  }
   if (steps.empty()) return out;
   const bool cut = steps.size() < profile.steps.size();
   out += str("\n", cut ? str("The slowest ", steps.size(), " of ", profile.steps.size()) : "All",

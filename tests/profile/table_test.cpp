@@ -55,6 +55,16 @@ TEST(ProfileTable, WithoutPeaksOrRunsThereIsNoShare) {
   EXPECT_NE(table_text(p).find("not run"), std::string::npos);
 }
 
+TEST(ProfileTable, NothingIsAboveItsPeak) {
+  Profile p = small_profile();
+  EXPECT_EQ(table_text(p).find(">100%"), std::string::npos);
+  p.peak_gbs = 0.01;  // as caches are faster than memory
+  const std::string text = table_text(p);
+  EXPECT_NE(text.find(" >100%\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(">100%: faster than the peak that was measured"), std::string::npos) << text;
+  EXPECT_EQ(text.find("4768.0%"), std::string::npos) << text;
+}
+
 TEST(ProfileTable, TextSaysTotals) {
   const std::string text = table_text(small_profile());
   EXPECT_NE(text.find("small on cpu, 2 threads, test"), std::string::npos) << text;
