@@ -124,13 +124,11 @@ constinit const Command kOps{
         "the index map of its first sample, `composite` for an op made of others, - where indices\n"
         "are not quasi-affine; the mixed-precision colour; the backends that run it.\n",
     .example =
-        "  $ plait ops | grep -E '^(conv2d|cross_entropy|relu) '\n"
-        "  conv2d         x,w,bias?       x,w                                  "
-        "nc[h+i-1][j+w-1],ocij,o->nohw  white  ref,null\n"
-        "  cross_entropy  logits,targets  logits,targets | logits,lse,targets  "
-        "composite                      black  ref,null\n"
-        "  relu           x               y | x | mask                         "
-        "a->a                           clear  ref,null\n",
+        "  $ plait ops | grep -E '^(conv2d|relu) '\n"
+        "  conv2d                x,w,bias?                            x,w                          "
+        "        nc[h+i-1][j+w-1],ocij,o->nohw                             white   ref,null,cpu\n"
+        "  relu                  x                                    y | x | mask                 "
+        "        a->a                                                      clear   ref,null,cpu\n",
     .run = run_ops};
 
 }  // namespace plait::cli

@@ -115,7 +115,6 @@ constinit const Command kProfile{
         "FILE may also be a plan that `plait compile` wrote.\n",
     .example =
         "  $ plait profile 'model:resnet50?batch=1' --threads 1 -o p.json\n"
-        "  resnet50 on cpu, 1 thread, AMD EPYC\n"
         "  ...\n"
         "    operations 8,195,408,264: 52.8 GFLOP/s, 51.0% of the measured 103.7\n"
         "  ...\n"

@@ -60,12 +60,12 @@ TEST(Usage, UnknownCommand) {
 
 TEST(Usage, PlannedCommandsSaySo) {
   for (const std::string name : {"pack"}) {
-    expect_usage(
-        name + " model:mlp",
-        "`" + name +
-            "` comes with a later version; this one has models, ops, show, check, stats, "
-            "report, convert, run, plan, compile, explain, profile, train, eval, predict, generate, bench, "
-            "doctor, version, help");
+    expect_usage(name + " model:mlp",
+                 "`" + name +
+                     "` comes with a later version; this one has models, ops, show, check, stats, "
+                     "report, convert, run, plan, compile, explain, profile, train, eval, predict, "
+                     "generate, bench, "
+                     "doctor, version, help");
   }
 }
 
