@@ -15,7 +15,7 @@
 #include "cli/source.h"
 #include "cli/summary.h"
 #include "run/session.h"
-#include "train/states.h"
+#include "train/first_weights.h"
 
 namespace plait::cli {
 namespace {

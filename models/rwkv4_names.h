@@ -5,10 +5,8 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/array.h"
-#include "ir/graph.h"
 
 namespace plait::models {
 
@@ -26,13 +24,5 @@ std::string own_rwkv4_name(std::string_view given);
 /// Weights under our names, for writing under theirs.
 std::map<std::string, Array> rwkv4_weights_as(Rwkv4Names names,
                                               std::map<std::string, Array> weights);
-
-/// The parameters among `wanted`, out of weights under any of the names: renamed, converted to
-/// the parameter's dtype, axes of size 1 added or removed (time_mix_k [C] or [1,1,C]). The
-/// reference's copy_mask is left out. UserError, beginning with `source`, on a parameter that is
-/// missing, on a weight that is none, on one that is there twice or has another shape.
-std::map<std::string, Array> own_rwkv4_weights(std::map<std::string, Array> weights,
-                                               const std::vector<ir::State>& wanted,
-                                               std::string_view source);
 
 }  // namespace plait::models

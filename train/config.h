@@ -18,6 +18,7 @@ struct Config {
     std::vector<std::string> sizes, feeds;  // `time=32`; `x=image`
     std::string loss = "loss";
     std::string init_from;
+    std::vector<std::string> init_strip, init_map, init_skip;  // see train/first_weights.h
     /// The model's own keys, all of them, as models::build reads them; "data" where the size is the
     /// data's (fit_to_data).
     std::map<std::string, std::string, std::less<>> keys;

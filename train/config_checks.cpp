@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "nn/groups.h"
+#include "train/first_weights.h"
 #include "train/schema.h"
 
 namespace plait::train {
@@ -44,6 +45,9 @@ void check_alternative(Reading& r, const Key& key) {
 
 void check_model(const Reading& r) {
   const Config& c = r.config;
+  for (const std::string& rule : c.model.init_map) {
+    static_cast<void>(parse_prefix_rule(rule, r.where("model.init_map") + ": model.init_map"));
+  }
   for (const auto& [key, value] : c.model.keys) {
     if (value != kFromData || known_by_data(key).empty()) continue;
     if (holds_word(known_by_data(key), c.data.kind)) continue;

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "train/first_weights.h"
 #include "train/model_session.h"
 #include "train/network.h"
 #include "train/run_data.h"
@@ -83,10 +84,13 @@ ir::Package eval_package(const Subject& subject, std::int64_t batch) {
 /// Sets the session's weights and says where they come from.
 std::string take_weights(const Subject& subject, const std::string& file, Session& session) {
   const Config::Model& model = subject.config.model;
-  const std::string& given = file.empty() && !subject.run ? model.init_from : file;
-  if (!given.empty()) {
-    set_weights(session, model.name, given);
-    return given;
+  if (!file.empty()) {
+    set_weights(session, model.name, file);
+    return file;
+  }
+  if (!subject.run && !model.init_from.empty()) {
+    set_weights(session, read_first_weights(model, state_table(session.package())).taken);
+    return model.init_from;
   }
   if (!subject.run) return "initial values, not trained";
   give_weights(session, subject.run->weights, subject.run->source);

@@ -13,6 +13,7 @@
 #include "nn/optimizer.h"
 #include "train/data/sampler.h"
 #include "train/evaluate.h"
+#include "train/first_weights.h"
 #include "train/model_session.h"
 #include "train/network.h"
 #include "train/programs.h"
@@ -97,11 +98,6 @@ std::int64_t steps_of(const Job& job) {
   return std::max<std::int64_t>(1, samples / job.samples_per_step());
 }
 
-void load_first_weights(Job& job) {
-  const Config::Model& model = job.config.model;
-  if (!model.init_from.empty()) set_weights(*job.session, model.name, model.init_from);
-}
-
 void begin_folder(Job& job, const TrainRequest& request, const std::string& network,
                   const std::vector<std::string>& classes) {
   job.folder = std::make_unique<RunFolder>(job.config.output.folder, request.open);
@@ -148,20 +144,24 @@ Job open_job(const TrainRequest& request) {
   }
   job.steps = steps_of(job);
   job.parameters = parameters_of(package);
+  FirstWeights first;  // restore() reads them where a run has no checkpoint
+  if (!resumes) first = read_first_weights(job.config.model, state_table(package));
   if (!resumes) begin_folder(job, request, network, data.classes());
   claim_files(*job.folder);
   for (const std::string& note : job.folder->notes()) job.notes.push_back(note);
   for (std::string& note : data.notes()) job.notes.push_back(std::move(note));
+  for (std::string& note : first.notes) job.notes.push_back(std::move(note));
   make_session(job, std::move(package));
   if (std::string note = rate_note(job); !note.empty()) job.notes.push_back(std::move(note));
-  if (!resumes) load_first_weights(job);  // restore() does where there is no checkpoint
+  set_weights(*job.session, std::move(first.taken));
   job.folder->write(kConfigFile, to_toml(job.config));
   return job;
 }
 
 void start_over(Job& job) {
   reset_states(*job.session, static_cast<std::uint64_t>(job.config.train.seed));
-  load_first_weights(job);
+  set_weights(*job.session,
+              read_first_weights(job.config.model, state_table(job.session->package())).taken);
 }
 
 std::string config_hash(const Config& config) {

@@ -3,10 +3,6 @@
 
 #include <cmath>
 
-#include "base/text.h"
-#include "io/safetensors.h"
-#include "models/rwkv4.h"
-#include "models/rwkv4_names.h"
 #include "ops/initializers.h"
 
 namespace plait::train {
@@ -67,29 +63,6 @@ void reset_states(Session& session, std::uint64_t seed) {
   for (const ir::State& state : state_table(session.package())) {
     session.set_state(state.name, initial_value(state, seed));
   }
-}
-
-void set_weights(Session& session, const std::string& model, const std::string& file) {
-  io::TensorFile weights = io::read_safetensors(file);
-  if (model == models::kRwkv4.name) {
-    weights.tensors =
-        models::own_rwkv4_weights(std::move(weights.tensors), state_table(session.package()), file);
-  }
-  std::vector<std::string> missing;
-  for (const ir::State& state : state_table(session.package())) {
-    if (!is_weight(state)) continue;
-    const auto found = weights.tensors.find(state.name);
-    if (found != weights.tensors.end()) {
-      set_checked(session, state.name, found->second, file);
-    } else if (state.role == ir::Role::kParam) {
-      missing.push_back(state.name);
-    }
-  }
-  if (missing.empty()) return;
-  const std::size_t count = missing.size();
-  if (count > 5) missing.resize(5);
-  fail(file, " lacks ", counted(count, "parameter", "parameters"),
-       " of the model: ", join(missing, ", "), count > 5 ? ", ..." : "");
 }
 
 bool all_finite(const Array& array) {

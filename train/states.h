@@ -20,9 +20,6 @@ States states_of(const Session& session);
 void set_states(Session& session, const Checkpoint& from, const std::string& where);
 /// As before the first step: each state's initial value, by the seed.
 void reset_states(Session& session, std::uint64_t seed);
-/// Parameters and buffers from a safetensors file (model.init_from): all parameters must be there.
-/// For `rwkv4` the names may be those of Hugging Face's transformers.
-void set_weights(Session& session, const std::string& model, const std::string& file);
 
 /// Whether every element of a float array is a finite number; others always are.
 bool all_finite(const Array& array);

@@ -141,6 +141,15 @@ TEST(ConfigErrors, ValuesThatDoNotGoTogether) {
                              "them"));
 }
 
+TEST(ConfigErrors, RulesForFirstWeights) {
+  const std::string head = "[model]\nname = \"mlp\"\n";
+  EXPECT_EQ(of_whole_file(head + "init_skip = \"fc.*\"\n[train]\nsteps = 1\n"),
+            "c.toml: line 3: model.init_skip has a meaning only with model.init_from");
+  EXPECT_EQ(of_whole_file(head + "init_from = \"w\"\ninit_map = \"a\"\n[train]\nsteps = 1\n"),
+            "c.toml: line 4: model.init_map: \"a\" is no rule: say \"FROM -> TO\", two prefixes of "
+            "names");
+}
+
 TEST(ConfigErrors, GroupsOfParameters) {
   EXPECT_EQ(of_file("[optimizer]\ngroups = [\"*.bias lr=0.1\", \"fc.*\"]\n"),
             "c.toml: line 6: 'fc.*' says nothing of its group. Say lr=RATE or "

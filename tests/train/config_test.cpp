@@ -258,6 +258,7 @@ class RandomConfig {
     c.schedule.min_lr = std::min(c.schedule.min_lr, c.optimizer.lr);
     c.optimizer.nesterov = c.optimizer.nesterov && c.optimizer.momentum > 0;
     if (c.train.precision != "f32" && !c.model.name.empty()) c.model.keys["dtype"] = "f32";
+    if (!c.model.init_map.empty()) c.model.init_map = {"a.b -> c"};
     c.optimizer.freeze.clear();
     c.optimizer.groups.clear();
     if (c.optimizer.kind == "own") return;

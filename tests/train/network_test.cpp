@@ -169,6 +169,32 @@ TEST_F(Networks, WhatDoesNotFitIsNamed) {
             "c.toml: line 3: model.sizes has a meaning only with model.file");
 }
 
+TEST_F(Networks, ALossThatNoGradientReachesIsAnError) {
+  const std::string file = write("best.plait", R"(
+graph net(x: f32[4,8]) state(w: f32[3,8] = xavier) {
+  %y = linear(x, w)           : f32[4,3]
+  %best = argmax(%y)          : i64[4]
+  %f = cast(%best, dtype=f32) : f32[4]
+  %loss = mean(%f)            : f32[]
+  return %loss
+})");
+  EXPECT_EQ(wrong(file, {"batch=4"}),
+            "graph train: no gradient of the loss reaches w: the path ends at %best: argmax makes "
+            "i64 of f32, and gradients flow through floats alone. Nothing would be trained: "
+            "compute the loss from them by operations on floats that have a gradient");
+}
+
+TEST_F(Networks, GroupsAndFrozenParametersAreByTheGraphsNames) {
+  const std::string file = write("net.plait", kNet);
+  EXPECT_EQ(wrong(file, {"loss=cost", "sizes=width=8", "freeze=v"}),
+            "net: freeze: no parameter is matched by 'v'. Did you mean 'w'?");
+  const ir::Package package = [&] {
+    const Config c = config(file, {"loss=cost", "sizes=width=8", "groups=w lr=0.5"});
+    return build_package(c, read_network(c).text);
+  }();
+  EXPECT_NE(find_graph(package, "train").find_state("optim.lr.1"), nullptr);
+}
+
 TEST_F(Networks, ArraysAreDataForAnyFeeds) {
   const std::string file = write("net.plait", kNet);
   Array x(DType::f64, {12, 4}), labels(DType::i32, {12});
