@@ -233,9 +233,10 @@ TEST_F(DataText, WhatIsWrongWithTheSettings) {
   const auto wrong = [](const DataSettings& settings) {
     return message_of([&] { Data{settings}; });
   };
-  EXPECT_EQ(wrong({.kind = "texts", .paths = {path}}),
-            "data kind \"texts\"; known are text, tokens, images, cifar10, mnist, synthetic. Did "
-            "you mean 'text'?");
+  EXPECT_EQ(
+      wrong({.kind = "texts", .paths = {path}}),
+      "data kind \"texts\"; known are text, tokens, images, cifar10, mnist, arrays, synthetic. Did "
+      "you mean 'text'?");
   EXPECT_EQ(wrong({}), "data of kind text needs a path");
   EXPECT_EQ(wrong({.paths = {path}, .unit = "word"}), "unit is \"word\"; byte and char are known.");
   EXPECT_EQ(wrong({.paths = {path}, .validation = 1}),
