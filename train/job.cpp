@@ -50,11 +50,28 @@ std::string rate_note(const Job& job) {
   return str("the graph has no state ", rate, ": optimizer.lr and [schedule] change nothing");
 }
 
+/// Whether model.file no longer says what the run keeps of it.
+bool has_changed(const Config& config, const std::string& kept) {
+  if (!fs::exists(config.model.file)) return false;
+  try {
+    return read_network(config).text != kept;
+  } catch (const UserError&) {
+    return true;
+  }
+}
+
 /// The network of model.file, for a run that goes on as it was when it began.
 std::string network_of(Job& job) {
   if (job.config.model.file.empty()) return "";
-  const std::string kept = job.folder ? job.folder->file(kNetworkFile) : "";
-  if (!kept.empty() && fs::exists(kept)) return io::read_file(kept);
+  const std::string path = job.folder ? job.folder->file(kNetworkFile) : "";
+  if (!path.empty() && fs::exists(path)) {
+    std::string kept = io::read_file(path);
+    if (has_changed(job.config, kept)) {
+      job.notes.push_back(str(job.config.model.file, " is not what the run began with: it goes on ",
+                              "with its own graphs, ", path));
+    }
+    return kept;
+  }
   NetworkFile network = read_network(job.config);
   for (std::string& note : network.notes) job.notes.push_back(std::move(note));
   return network.text;

@@ -101,8 +101,10 @@ TEST_F(Networks, ARunGoesOnWithTheGraphThatItBeganWith) {
   SmallRuns runs(arguments);
   ASSERT_TRUE(runs.run("whole").finished) << runs.said;
   ASSERT_FALSE(runs.run("parts", 9).finished);
+  EXPECT_EQ(runs.said.find("is not what the run began with"), std::string::npos) << runs.said;
   write("net.plait", "graph other() {}");
   ASSERT_TRUE(runs.resume("parts").finished);
+  EXPECT_NE(runs.said.find("is not what the run began with"), std::string::npos) << runs.said;
   EXPECT_TRUE(same_end(runs.end_of("parts"), runs.end_of("whole")));
 }
 
