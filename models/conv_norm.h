@@ -1,6 +1,11 @@
 // The pair that image networks are made of: a convolution and the batch norm behind it.
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/array.h"
 #include "nn/layers.h"
 
 namespace plait::models {
@@ -16,5 +21,11 @@ struct ConvNorm {
   nn::Conv2d conv;
   std::optional<nn::BatchNorm2d> norm;
 };
+
+/// Weights of a network with batch norms as its folded form wants them: a convolution of `wanted`
+/// whose bias is not among the weights takes in the norm behind it (bn1 behind conv1, 1 behind 0)
+/// by its running statistics. All else stays as it is.
+std::map<std::string, Array> folded_norms(std::map<std::string, Array> weights,
+                                          const std::vector<ir::State>& wanted);
 
 }  // namespace plait::models

@@ -6,6 +6,8 @@
 
 #include "base/glob.h"
 #include "base/text.h"
+#include "models/conv_norm.h"
+#include "models/resnet50.h"
 #include "models/rwkv4.h"
 #include "models/rwkv4_names.h"
 #include "train/states.h"
@@ -233,7 +235,11 @@ void set_weights(Session& session, const std::string& model, const std::string& 
   plain.init_from = file;
   const std::vector<ir::State> states = state_table(session.package());
   Fitting fitting(plain, states, Asked::kByFile);
-  set_weights(session, fitting.fit(io::read_safetensors(file)).taken);
+  io::TensorFile weights = io::read_safetensors(file);
+  if (model == models::kResNet50.name) {
+    weights.tensors = models::folded_norms(std::move(weights.tensors), states);
+  }
+  set_weights(session, fitting.fit(std::move(weights)).taken);
 }
 
 }  // namespace plait::train

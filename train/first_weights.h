@@ -39,6 +39,7 @@ FirstWeights read_first_weights(const Config::Model& model, const std::vector<ir
 
 void set_weights(Session& session, Tensors weights);
 /// Those of a file as they are, by no rules: for the network called `model`, empty for any other.
+/// Batch norms of `resnet50` are folded into its inference form.
 void set_weights(Session& session, const std::string& model, const std::string& file);
 
 }  // namespace plait::train

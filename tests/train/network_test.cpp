@@ -8,11 +8,13 @@
 
 #include "io/file.h"
 #include "io/npy.h"
+#include "io/safetensors.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "run/session.h"
 #include "tests/raises.h"
 #include "tests/train/small_run.h"
+#include "train/first_weights.h"
 #include "train/metrics.h"
 
 namespace plait::train {
@@ -220,6 +222,40 @@ TEST_F(Networks, ArraysAreDataForAnyFeeds) {
   io::write_npy(folder / "d/x.npy", Array(DType::f32, {12, 5}));
   EXPECT_EQ(message_of([&] { runs.run("three"); }),
             folder / "d/x.npy" + ": f32[12,5]; the model's x wants f32[samples,4]");
+}
+
+TEST(Weights, OfBatchNormsAreFoldedForInference) {
+  const std::string sizes = "batch=2&image=64&width=4&classes=3";
+  const ir::Package trained = models::build("resnet50?train=1&" + sizes);
+  Session eval = make_session({{find_graph(trained, "eval")}}, "ref", 1);
+  for (const std::string& name : eval.state_names()) {  // statistics that are not 0 and 1
+    Array value = eval.state(name);
+    if (value.sizes().size() != 1) continue;
+    for (std::int64_t i = 0; i < value.count(); ++i) {
+      value.set(i, 0.6 + 0.1 * static_cast<double>(i % 7) - (name.ends_with("mean") ? 0.8 : 0));
+    }
+    eval.set_state(name, value);
+  }
+  Array x(DType::f32, {2, 3, 64, 64});
+  for (std::int64_t i = 0; i < x.count(); ++i) x.set(i, static_cast<double>(i * 37 % 101) / 101);
+  const Array logits =
+      eval.run({"eval", {{"x", x}, {"labels", Array(DType::i64, {2})}}, {"logits"}}).at("logits");
+
+  const test::TemporaryFolder folder;
+  io::TensorFile file;
+  for (const std::string& name : eval.state_names()) file.tensors.emplace(name, eval.state(name));
+  io::write_safetensors(folder / "w.safetensors", file);
+  Session folded = make_session(models::build("resnet50?" + sizes), "ref", 2);
+  set_weights(folded, "resnet50", folder / "w.safetensors");
+  const Array probs = folded.run({"resnet50", {{"x", x}}, {}}).at("probs");
+  for (std::int64_t row = 0; row < 2; ++row) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < 3; ++c) sum += std::exp(logits.real(row * 3 + c));
+    for (std::int64_t c = 0; c < 3; ++c) {
+      EXPECT_NEAR(probs.real(row * 3 + c), std::exp(logits.real(row * 3 + c)) / sum, 1e-4);
+    }
+  }
+  EXPECT_NE(probs.real(0), probs.real(1));
 }
 
 }  // namespace
