@@ -1,6 +1,8 @@
 // Graphs under construction: op calls become nodes with inferred types.
 #include "ops/builder.h"
 
+#include "base/fits.h"
+#include "base/text.h"
 #include "ops/constant.h"
 #include "ops/table.h"
 
@@ -32,6 +34,13 @@ Tensor Builder::state(const ir::State& state) {
 
 Tensor Builder::constant(const Array& value) {
   return ops::constant.make(*this, ops::Constant{.value = {std::make_shared<Array>(value)}});
+}
+
+Tensor Builder::constant(double value, DType dtype) {
+  if (const std::string why = misfit(value, dtype); !why.empty()) {
+    fail("[constant] ", real_text(value), " cannot be ", dtype, ": ", why);
+  }
+  return constant(Array::scalar(dtype, value));
 }
 
 Tensor Builder::full(double value, DType dtype, const Shape& shape) {

@@ -24,7 +24,8 @@ class Builder {
   /// The content of a state before the step; declared on first use.
   Tensor state(const ir::State& state);
   Tensor constant(const Array& value);
-  Tensor constant(double value, DType dtype) { return constant(Array::scalar(dtype, value)); }
+  /// One number; UserError where `dtype` cannot hold it.
+  Tensor constant(double value, DType dtype);
   /// A tensor filled with one number.
   Tensor full(double value, DType dtype, const Shape& shape);
   Tensor value(ir::ValueId id) { return {this, id}; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/fits.h"
 #include "base/hash.h"
 #include "base/philox.h"
 #include "base/text.h"
@@ -34,12 +35,29 @@ struct Filling {
   void each(Value value) {
     for (std::int64_t i = 0; i < array.count(); ++i) array.set(i, value(i));
   }
+  /// The same with numbers that somebody chose: the state's dtype must hold them.
+  template <class Value>
+  void each_chosen(Value value) {
+    each([&](std::int64_t i) {
+      const double number = value(i);
+      if (const std::string why = misfit(number, array.dtype()); !why.empty()) {
+        fail("element ", i, " is ", real_text(number), "; the state is ", state.type, ", and ",
+             why);
+      }
+      return number;
+    });
+  }
+  void want_float() const {
+    if (!is_float(array.dtype())) fail("draws real numbers; the state is ", state.type);
+  }
   void draw_normal(double mean, double std) {
+    want_float();
     each([&](std::int64_t i) {
       return mean + std * random_normal(key, static_cast<std::uint64_t>(i));
     });
   }
   void draw_uniform(double lo, double hi) {
+    want_float();
     each([&](std::int64_t i) {
       return lo + (hi - lo) * random_uniform(key, static_cast<std::uint64_t>(i));
     });
@@ -93,7 +111,7 @@ Spread spread_orthogonal(const ir::State& state) {
 
 void fill_constant(Filling& f) {
   const double value = f.as<init::Constant>().value;
-  f.each([&](std::int64_t) { return value; });
+  f.each_chosen([&](std::int64_t) { return value; });
 }
 
 void fill_normal(Filling& f) {
@@ -119,6 +137,7 @@ void fill_orthogonal(Filling& f) {
   if (f.rank() < 2) {
     fail("needs a matrix, at least two dimensions; the state is ", f.state.type);
   }
+  f.want_float();
   if (f.array.count() == 0) return;
   const std::vector<double> q = orthonormal(f.size(0), f.array.count() / f.size(0), f.key);
   f.each([&](std::int64_t i) { return gain * q[static_cast<std::size_t>(i)]; });
@@ -126,7 +145,7 @@ void fill_orthogonal(Filling& f) {
 
 void fill_power(Filling& f) {
   const auto a = f.as<init::Power>();
-  f.each([&](std::int64_t i) {
+  f.each_chosen([&](std::int64_t i) {
     return a.offset + a.scale * std::pow(static_cast<double>(i) / a.divisor, a.exponent);
   });
 }
@@ -134,7 +153,8 @@ void fill_power(Filling& f) {
 void fill_cycle(Filling& f) {
   const auto values = f.as<init::Cycle>().values;
   if (values.empty()) fail("needs at least one value");
-  f.each([&](std::int64_t i) { return values[static_cast<std::size_t>(i) % values.size()]; });
+  f.each_chosen(
+      [&](std::int64_t i) { return values[static_cast<std::size_t>(i) % values.size()]; });
 }
 
 void fill_seed(Filling& f) {

@@ -1,6 +1,8 @@
 // Calling ops, and what their contexts share.
 #include "ops/op.h"
 
+#include "base/fits.h"
+#include "base/text.h"
 #include "ops/builder.h"
 
 namespace plait {
@@ -37,6 +39,16 @@ namespace {
 
 std::string plain_name(std::string_view name) {
   return std::string(name.substr(0, name.find_first_of("?.")));
+}
+
+/// UserError where the number that stands for operand `i` would become another one.
+void want_number(const Op& op, const Builder& b, const Operand& o, int i, DType dtype) {
+  const std::string why = misfit(*o.number, dtype);
+  if (why.empty()) return;
+  const std::string path = b.path().empty() ? "" : b.path() + " ";
+  fail("[", op.name, "] ", plain_name(op.inputs[std::min(i, op.inputs.size() - 1)]), " is ",
+       real_text(*o.number), " beside a tensor of ", dtype, "; ", why, " (", path, o.file, ":",
+       o.line, "). Cast the tensor first");
 }
 
 }  // namespace
@@ -91,6 +103,7 @@ std::vector<Tensor> Op::call_in(Builder& b, const std::vector<Operand>& operands
   std::vector<Tensor> tensors;
   ir::Source source;
   for (const Operand& o : operands) {
+    if (o.number) want_number(*this, b, o, static_cast<int>(tensors.size()), dtype);
     tensors.push_back(o.number ? b.constant(*o.number, dtype) : o.tensor);
     source = {o.file, o.line};
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "base/fits.h"
+#include "base/text.h"
 
 namespace plait::ops {
 namespace {
@@ -157,6 +159,10 @@ std::vector<ir::Type> infer_slice(const NodeView& v) {
 std::vector<ir::Type> infer_pad(const NodeView& v) {
   const Padding p = padding_of(v);
   ir::Type type{v.in(0).dtype, {}};
+  const double value = v.as<Pad>().value;
+  if (const std::string why = misfit(value, type.dtype); !why.empty()) {
+    v.fail("value is ", real_text(value), "; ", why, ": ", v.operand_text());
+  }
   for (std::size_t i = 0; i < p.low.size(); ++i) {
     const Dim size = spread(v.in(0).shape[i], p.gap[i]) + p.low[i] + p.high[i];
     if (size.lo() < 0) {

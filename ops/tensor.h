@@ -14,8 +14,9 @@ struct Op;
 class Builder;
 class Tensor;
 
-/// What an op call takes: a tensor, a number (it takes the dtype of the first tensor operand), or
-/// nothing (`{}`, an optional operand left out). Remembers the line that wrote it.
+/// What an op call takes: a tensor, a number (it takes the dtype of the first tensor operand, which
+/// must hold it: 0.5 beside integers is a UserError), or nothing (`{}`, an optional operand left
+/// out). Remembers the line that wrote it.
 struct Operand;
 
 /// The line of the caller, as the default of a last parameter.

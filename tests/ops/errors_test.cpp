@@ -58,6 +58,14 @@ constexpr Case kCases[] = {
      "[pad] low and high must have one size per axis: x is f32[2,3], low is [0], high is [0] (%r)"},
     {"pad(x, low=[-2,0], high=[-2,0])", "f32[1,3]",
      "[pad] axis 0 of f32[2,3] cannot lose 4 elements (%r)"},
+    {"pad(i, low=[1], high=[0], value=nan)", "i64[5]",
+     "[pad] value is nan; i64 holds whole numbers from -9223372036854775808 to "
+     "9223372036854775807: x is i64[4] (%r)"},
+    {"pad(i, low=[1], high=[0], value=0.5)", "i64[5]",
+     "[pad] value is 0.5; i64 holds whole numbers from -9223372036854775808 to "
+     "9223372036854775807: x is i64[4] (%r)"},
+    {"pad(h, low=[1,0], high=[0,0], value=1e6)", "f16[3,3]",
+     "[pad] value is 1e+06; f16 holds nothing above 65504: x is f16[2,3] (%r)"},
     {"concat(x, y, axis=0)", "f32[1,3]",
      "[concat] operand xs must have rank 2: xs0 is f32[2,3], xs1 is f32[4] (%r)"},
     {"concat(x, axis=4)", "f32[1,3]",

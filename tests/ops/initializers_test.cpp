@@ -186,6 +186,19 @@ TEST(Initializers, UnknownKind) {
             "orthogonal, power, cycle, seed");
 }
 
+TEST(Initializers, NumbersThatTheStateCannotHold) {
+  ir::State s = state("w", {2}, init::make(init::Constant{0.5}));
+  s.type.dtype = DType::i64;
+  EXPECT_EQ(test::message_of([&] { initial_value(s, 1); }),
+            "initial value of state w (constant): element 0 is 0.5; the state is i64[2], and i64 "
+            "holds whole numbers from -9223372036854775808 to 9223372036854775807");
+  s.init = init::make(init::Normal{});
+  EXPECT_EQ(test::message_of([&] { initial_value(s, 1); }),
+            "initial value of state w (normal): draws real numbers; the state is i64[2]");
+  s.init = init::make(init::Constant{3});
+  EXPECT_EQ(initial_value(s, 1).integer(1), 3);
+}
+
 TEST(Initializers, UnknownAttribute) {
   ir::Init how{"normal", {}};
   how.attrs.set("sdt", 0.5);
