@@ -102,6 +102,7 @@ static inline double pl_log1p_d(double x) { return __builtin_log1p(x); }
 static inline double pl_sinh_d(double x) { return __builtin_sinh(x); }
 static inline double pl_cosh_d(double x) { return __builtin_cosh(x); }
 static inline double pl_erf_d(double x) { return __builtin_erf(x); }
+static inline double pl_erfc_d(double x) { return __builtin_erfc(x); }
 static inline double pl_sin_d(double x) { return __builtin_sin(x); }
 static inline double pl_cos_d(double x) { return __builtin_cos(x); }
 static inline double pl_tan_d(double x) { return __builtin_tan(x); }

@@ -80,6 +80,7 @@ inline Expr sinh(const Expr& a) { return {ScalarOp::kSinh, {a}}; }
 inline Expr cosh(const Expr& a) { return {ScalarOp::kCosh, {a}}; }
 inline Expr tanh(const Expr& a) { return {ScalarOp::kTanh, {a}}; }
 inline Expr erf(const Expr& a) { return {ScalarOp::kErf, {a}}; }
+inline Expr erfc(const Expr& a) { return {ScalarOp::kErfc, {a}}; }
 inline Expr floor(const Expr& a) { return {ScalarOp::kFloor, {a}}; }
 inline Expr ceil(const Expr& a) { return {ScalarOp::kCeil, {a}}; }
 inline Expr round(const Expr& a) { return {ScalarOp::kRound, {a}}; }

@@ -37,6 +37,7 @@ enum class ScalarOp : std::uint8_t {
   kCosh,
   kTanh,
   kErf,
+  kErfc,
   kFloor,
   kCeil,
   kRound,
@@ -68,14 +69,14 @@ struct ScalarInfo {
   int arity;
 };
 
-inline constexpr std::array<ScalarInfo, 43> kScalarInfo{{
-    {"load", 0},   {"const", 0}, {"index", 0}, {"acc", 0},   {"neg", 1},  {"abs", 1},  {"exp", 1},
-    {"expm1", 1},  {"log", 1},   {"log1p", 1}, {"sqrt", 1},  {"sin", 1},  {"cos", 1},  {"tan", 1},
-    {"asin", 1},   {"acos", 1},  {"atan", 1},  {"sinh", 1},  {"cosh", 1}, {"tanh", 1}, {"erf", 1},
-    {"floor", 1},  {"ceil", 1},  {"round", 1}, {"trunc", 1}, {"not", 1},  {"add", 2},  {"sub", 2},
-    {"mul", 2},    {"div", 2},   {"fdiv", 2},  {"mod", 2},   {"pow", 2},  {"max", 2},  {"min", 2},
-    {"atan2", 2},  {"lt", 2},    {"le", 2},    {"eq", 2},    {"and", 2},  {"or", 2},   {"xor", 2},
-    {"select", 3},
+inline constexpr std::array<ScalarInfo, 44> kScalarInfo{{
+    {"load", 0},  {"const", 0},  {"index", 0}, {"acc", 0},   {"neg", 1},   {"abs", 1},  {"exp", 1},
+    {"expm1", 1}, {"log", 1},    {"log1p", 1}, {"sqrt", 1},  {"sin", 1},   {"cos", 1},  {"tan", 1},
+    {"asin", 1},  {"acos", 1},   {"atan", 1},  {"sinh", 1},  {"cosh", 1},  {"tanh", 1}, {"erf", 1},
+    {"erfc", 1},  {"floor", 1},  {"ceil", 1},  {"round", 1}, {"trunc", 1}, {"not", 1},  {"add", 2},
+    {"sub", 2},   {"mul", 2},    {"div", 2},   {"fdiv", 2},  {"mod", 2},   {"pow", 2},  {"max", 2},
+    {"min", 2},   {"atan2", 2},  {"lt", 2},    {"le", 2},    {"eq", 2},    {"and", 2},  {"or", 2},
+    {"xor", 2},   {"select", 3},
 }};
 static_assert(kScalarInfo.size() == static_cast<std::size_t>(ScalarOp::kSelect) + 1);
 
@@ -181,6 +182,8 @@ T apply_real(ScalarOp op, T a, T b, T c) {
       return std::tanh(a);
     case ScalarOp::kErf:
       return std::erf(a);
+    case ScalarOp::kErfc:
+      return std::erfc(a);
     case ScalarOp::kFloor:
       return std::floor(a);
     case ScalarOp::kCeil:

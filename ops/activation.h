@@ -124,7 +124,7 @@ inline Tensor gelu_slope(const Tensor& x, const Gelu& attrs) {
     const Tensor inner = kGeluA * x * (1 + 3 * kGeluC * xx);
     return 0.5 * (1 + t + (1 - t.square()) * inner);
   }
-  const Tensor p = 0.5 + 0.5 * x.builder().add("erf", {x * (1 / std::numbers::sqrt2)})[0];
+  const Tensor p = 0.5 * x.builder().add("erfc", {x * (-1 / std::numbers::sqrt2)})[0];
   return p + x * (0.5 * kGeluA) * (x.square() * -0.5).exp();
 }
 
@@ -140,7 +140,8 @@ inline constexpr Op gelu{
     },
     .scalar = [](In x) {
       const loop::Expr v = x[0];
-      if (!x.as<Gelu>().by_tanh()) return 0.5 * v * (1 + loop::erf(v * (1 / std::numbers::sqrt2)));
+      // Not by 1 + erf, of which little is left where erf is near -1.
+      if (!x.as<Gelu>().by_tanh()) return 0.5 * v * loop::erfc(v * (-1 / std::numbers::sqrt2));
       return 0.5 * v * (1 + loop::tanh(kGeluA * v * (1 + kGeluC * v * v)));
     },
     .grads = {{"x", [](GradCtx& g) -> Grads {

@@ -210,6 +210,17 @@ inline constexpr Op erf{
     .samples = "f32[7]; f32[3,5]{-9..9}; f32[]; f32[0]",
     .exact = [](const double* x, const NodeView&) { return std::erf(x[0]); }};
 
+inline constexpr Op erfc{
+    .name = "erfc", .inputs = {"x"}, .dtypes = kFloats, .traits = kElementwise | kWideGrad,
+    .infer = same_as_input,
+    .scalar = [](In x) { return loop::erfc(x[0]); },
+    .grads = {{"x", [](GradCtx& g) -> Grads {
+      return {g.dy() * (-2 * std::numbers::inv_sqrtpi) * exp(-g.in().square())};
+    }}},
+    .samples = "f32[7]; f32[3,5]{-9..9}; f32[]; f32[0]",
+    .exact = [](const double* x, const NodeView&) { return std::erfc(x[0]); },
+    .doc = "1 - erf(x), to its own last digits where erf(x) is near 1"};
+
 inline constexpr Op floor{
     .name = "floor", .inputs = {"x"}, .dtypes = kFloats, .traits = kElementwise,
     .infer = same_as_input,
@@ -241,9 +252,9 @@ inline constexpr Op trunc{
     .doc = "towards zero"};
 // clang-format on
 
-inline constexpr const Op* kUnary[] = {&neg,   &sign, &abs,   &square, &exp,        &expm1, &log,
-                                       &log1p, &log2, &rsqrt, &sqrt,   &reciprocal, &cos,   &sin,
-                                       &tan,   &asin, &acos,  &atan,   &sinh,       &cosh,  &erf,
-                                       &floor, &ceil, &round, &trunc};
+inline constexpr const Op* kUnary[] = {&neg,   &sign,  &abs,   &square, &exp,        &expm1, &log,
+                                       &log1p, &log2,  &rsqrt, &sqrt,   &reciprocal, &cos,   &sin,
+                                       &tan,   &asin,  &acos,  &atan,   &sinh,       &cosh,  &erf,
+                                       &erfc,  &floor, &ceil,  &round,  &trunc};
 
 }  // namespace plait::ops

@@ -37,7 +37,7 @@ int weight_of(const loop::Kernel& k) {
   for (const loop::Let& let : k.lets) {
     weight += 1 + static_cast<int>(let.operands.size());
     for (const loop::Tape::Step& s : loop::flatten(let.body).steps) {
-      const bool costly = s.op >= loop::ScalarOp::kExp && s.op <= loop::ScalarOp::kErf;
+      const bool costly = s.op >= loop::ScalarOp::kExp && s.op <= loop::ScalarOp::kErfc;
       weight += costly ? 8 : 1;
     }
   }

@@ -69,6 +69,7 @@ __device__ __forceinline__ double __builtin_log1p(double x) { return log1p(x); }
 __device__ __forceinline__ double __builtin_sinh(double x) { return sinh(x); }
 __device__ __forceinline__ double __builtin_cosh(double x) { return cosh(x); }
 __device__ __forceinline__ double __builtin_erf(double x) { return erf(x); }
+__device__ __forceinline__ double __builtin_erfc(double x) { return erfc(x); }
 __device__ __forceinline__ double __builtin_sin(double x) { return sin(x); }
 __device__ __forceinline__ double __builtin_cos(double x) { return cos(x); }
 __device__ __forceinline__ double __builtin_tan(double x) { return tan(x); }

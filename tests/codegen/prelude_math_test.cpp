@@ -24,6 +24,7 @@ const Function kFunctions[] = {
     {"exp", pl_exp_f, std::exp, 1.1},     {"expm1", pl_expm1_f, std::expm1, 1.2},
     {"log", pl_log_f, std::log, 1.0},     {"log1p", pl_log1p_f, std::log1p, 1.0},
     {"tanh", pl_tanh_f, std::tanh, 1.4},  {"erf", pl_erf_f, std::erf, 1.4},
+    {"erfc", pl_erfc_f, std::erfc, 5.0},
     {"sinh", pl_sinh_f, std::sinh, 2.3},  {"cosh", pl_cosh_f, std::cosh, 1.5},
     {"sin", pl_sin_f, std::sin, 1.7},     {"cos", pl_cos_f, std::cos, 1.7},
     {"tan", pl_tan_f, std::tan, 2.7},     {"asin", pl_asin_f, std::asin, 2.5},

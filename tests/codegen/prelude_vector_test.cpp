@@ -86,6 +86,7 @@ const Loop kLoops[] = {
     {"pl_f_to_i8", "int8_t", "float"},     {"pl_f_to_u8", "uint8_t", "float"},
     {"pl_exp_d", "double", "double"},      {"pl_expm1_d", "double", "double"},
     {"pl_log_d", "double", "double"},      {"pl_tanh_d", "double", "double"},
+    {"pl_erfc_f", "float", "float"},
 };
 const char* const kPairs[] = {"pl_pow_f", "pl_atan2_f", "pl_max_f", "pl_min_f"};
 
@@ -168,6 +169,7 @@ TEST(PreludeVector, VectorsHaveTheBitsOfScalars) {
       {"pl_sinh_f", pl_sinh_f},   {"pl_cosh_f", pl_cosh_f},   {"pl_sin_f", pl_sin_f},
       {"pl_cos_f", pl_cos_f},     {"pl_tan_f", pl_tan_f},     {"pl_asin_f", pl_asin_f},
       {"pl_acos_f", pl_acos_f},   {"pl_atan_f", pl_atan_f},   {"pl_round_f16", pl_round_f16},
+      {"pl_erfc_f", pl_erfc_f},
   };
   for (const auto& function : functions) {
     void* symbol = dlsym(library, str("v_", function.first).c_str());

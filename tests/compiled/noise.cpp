@@ -25,7 +25,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 bool has_exact_formula(const loop::Expr& e) {
   if (!e) return true;
   for (const loop::Tape::Step& s : loop::flatten(e).steps) {
-    const bool inexact = (s.op >= ScalarOp::kExp && s.op <= ScalarOp::kErf) ||
+    const bool inexact = (s.op >= ScalarOp::kExp && s.op <= ScalarOp::kErfc) ||
                          s.op == ScalarOp::kPow || s.op == ScalarOp::kAtan2;
     if (inexact && s.op != ScalarOp::kSqrt) return false;
   }
