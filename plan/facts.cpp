@@ -1,6 +1,8 @@
 // Facts of nodes, from their ops' entries.
 #include "plan/facts.h"
 
+#include <algorithm>
+
 #include "loop/kernel.h"
 #include "ops/table.h"
 
@@ -17,7 +19,7 @@ bool is_expensive(ScalarOp op) {
     case ScalarOp::kMod:
       return true;
     default:
-      return (op >= ScalarOp::kExp && op <= ScalarOp::kErf) || op == ScalarOp::kPow ||
+      return (op >= ScalarOp::kExp && op <= ScalarOp::kErfc) || op == ScalarOp::kPow ||
              op == ScalarOp::kAtan2;
   }
 }
@@ -79,6 +81,25 @@ bool is_window_of_products(const loop::Nest& nest) {
   return true;
 }
 
+/// A term that lies on padding is left out, as on the reference: where one factor is not read, the
+/// other one is not either. Infinity times the zero of the padding would be NaN.
+void share_guards(loop::Nest& nest) {
+  loop::Access* factors[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    factors[i] = &nest.loads[static_cast<std::size_t>(nest.body.node().args[i]->load)];
+    if (!factors[i]->guards.empty() && factors[i]->otherwise != 0) return;
+  }
+  for (loop::Access* to : factors) {
+    const loop::Access& from = *factors[to == factors[0] ? 1 : 0];
+    for (const loop::Guard& g : from.guards) {
+      const bool known = std::any_of(to->guards.begin(), to->guards.end(), [&](const auto& own) {
+        return own.index == g.index && own.lo == g.lo && own.hi == g.hi;
+      });
+      if (!known) to->guards.push_back(g);
+    }
+  }
+}
+
 Kind kind_of(const NodeFacts& f) {
   const loop::Nest& nest = f.nest;
   if (nest.reduce == loop::Reduce::kNone) {
@@ -118,6 +139,7 @@ NodeFacts facts_of(const ir::Graph& graph, const ir::Node& node) {
   for (const loop::IndexVar& v : f.nest.vars) f.out_rank += v.reduced ? 0 : 1;
   for (const loop::Access& a : f.nest.loads) f.loads.push_back(load_facts(a, f.nest));
   f.kind = kind_of(f);
+  if (f.kind == Kind::kWindow && is_product_sum(f.nest)) share_guards(f.nest);
   count_operations(f.nest.body, f);
   count_operations(f.nest.finish, f);
   // A cast converts: what reads it at other indices must not do so again and again for nothing.
