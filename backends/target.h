@@ -20,6 +20,10 @@
 
 namespace plait {
 
+// What a generated kernel says went wrong in it; it does not know in which of its nodes.
+inline constexpr const char* kIndexError = "an index is out of range";
+inline constexpr const char* kDivisionError = "integer division by zero";
+
 /// A generated function and the numbers a call of it needs.
 struct Function {
   std::string name;               // made from its text

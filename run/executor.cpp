@@ -8,6 +8,7 @@
 
 #include "base/at.h"
 #include "base/text.h"
+#include "run/culprit.h"
 
 namespace plait {
 namespace {
@@ -318,8 +319,9 @@ void Executor::run() {
   fill_unset();
   const char* error = nullptr;
   if (code_->run_whole(error)) {
-    if (error) throw RunError(str(error, " (in ", program_.graph_name, ")"));
-    return;
+    if (!error) return;
+    const std::string by = culprits(program_, nullptr, error);
+    throw RunError(str(error, " (", by, by.empty() ? "" : ", ", "in ", program_.graph_name, ")"));
   }
   run_steps([](std::size_t) {}, [](std::size_t) {});
 }
@@ -343,8 +345,9 @@ bool Executor::run_row(int runs, double& seconds, bool in_order) {
 
 void Executor::raise(std::size_t step, const char* error) const {
   const plan::Step& s = program_.steps[step];
-  throw RunError(
-      str(error, " (%", s.name, s.path.empty() ? "" : " @ " + s.path, ", kernel ", s.kernel, ")"));
+  std::string by = culprits(program_, &s, error);
+  if (by.empty()) by = "%" + s.name + (s.path.empty() ? "" : " @ " + s.path);
+  throw RunError(str(error, " (", by, ", kernel ", s.kernel, ")"));
 }
 
 }  // namespace plait

@@ -18,9 +18,6 @@
 namespace plait::cpu {
 namespace {
 
-constexpr const char* kIndexText = "an index is out of range";
-constexpr const char* kDivisionText = "integer division by zero";
-
 std::vector<std::int64_t> numbers(const std::vector<Dim>& dims, const DimBindings& sizes) {
   std::vector<std::int64_t> out;
   for (const Dim& d : dims) out.push_back(evaluate(d, sizes));
@@ -152,7 +149,7 @@ class CpuCode : public Code {
     if (bad_ == 0) return nullptr;
     const int bad = bad_;
     bad_ = 0;
-    return bad & codegen::kBadIndex ? kIndexText : kDivisionText;
+    return bad & codegen::kBadIndex ? kIndexError : kDivisionError;
   }
 
   // --- code ----------------------------------------------------------------------------------

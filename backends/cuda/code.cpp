@@ -16,8 +16,6 @@
 namespace plait::cuda {
 namespace {
 
-constexpr const char* kIndexText = "an index is out of range";
-constexpr const char* kDivisionText = "integer division by zero";
 constexpr int kMostLanes = 4;  // within a step
 
 class CudaCode : public Code {
@@ -90,7 +88,7 @@ class CudaCode : public Code {
       step = i;
       const bool index = flags[i] & codegen::cuda::kBadIndex;
       binding_.clear_flags();
-      return index ? kIndexText : kDivisionText;
+      return index ? kIndexError : kDivisionError;
     }
     return nullptr;
   }

@@ -71,6 +71,35 @@ TEST_F(Errors, IntegerDivisionByZero) {
   }
 }
 
+// The kernel goes on behind the division, and is known by its last node.
+TEST_F(Errors, DivisionByZeroInAFusedKernelNamesTheDivision) {
+  const Array a = Array::of(DType::i64, {3}, {7, -7, 5}), zero(DType::i64, {3});
+  const Arrays feeds{{"a", a}, {"b", zero}, {"x", Array(DType::f32, {5})}};
+  const std::string fused = R"(
+    %q = floor_div(a, b)  : i64[3] @ halve
+    %d = add(%q, a)       : i64[3] @ after
+    %e = mul(%d, %d)      : i64[3]
+    return %e)";
+  Session whole = session("graph g(a: i64[3], b: i64[3], x: f32[5]) {" + fused + "\n}");
+  const bool cpu = tested() == Tested::kCpu;
+  const std::string said = error_of<RunError>(whole, feeds);
+  EXPECT_TRUE(said.starts_with("integer division by zero (%q @ halve, ")) << said;
+  EXPECT_TRUE(!cpu || said.ends_with("in g)")) << said;
+  Session steps = session("graph g(a: i64[3], b: i64[3], x: f32[5]) {\n %c = cumsum(x) : f32[5]" +
+                          fused + ", %c\n}");
+  EXPECT_TRUE(error_of<RunError>(steps, feeds)
+                  .starts_with("integer division by zero (%q @ halve, kernel loop."));
+  Session two = session(R"(graph g(a: i64[3], b: i64[3], x: f32[5]) {
+    %c = cumsum(x)        : f32[5]
+    %q = floor_div(a, b)  : i64[3] @ halve
+    %r = mod(%q, b)       : i64[3]
+    %e = mul(%r, %r)      : i64[3]
+    return %e, %c
+  })");
+  EXPECT_TRUE(error_of<RunError>(two, feeds)
+                  .starts_with("integer division by zero (one of %q @ halve, %r, kernel loop."));
+}
+
 TEST_F(Errors, DivisionOfFloatsByZeroIsNone) {
   Session s = session("graph g(a: f32[2], b: f32[2]) {\n %q = div(a, b) : f32[2]\n return %q\n}");
   const Array one = Array::of(DType::f32, {2}, {1, -1}), zero(DType::f32, {2});
