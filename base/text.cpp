@@ -84,6 +84,9 @@ std::string quoted(std::string_view text) {
       out += c;
     } else if (c == '\n') {
       out += "\\n";
+    } else if ((c >= 0 && c < ' ' && c != '\t') || c == '\x7f') {  // a terminal would obey it
+      constexpr const char* kDigits = "0123456789abcdef";
+      out += str("\\u00", kDigits[c >> 4], kDigits[c & 15]);
     } else {
       out += c;
     }

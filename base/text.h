@@ -22,6 +22,7 @@ std::string real_text(double value);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
+/// In quotation marks; `\"`, `\\`, `\n` and `\u001b` for control characters other than tabs.
 std::string quoted(std::string_view text);
 
 /// The candidate closest to `word` by edit distance, empty when none is near.

@@ -11,8 +11,34 @@
 #include "base/error.h"
 
 namespace plait::cli {
+namespace {
 
-void print(std::string_view text) {
+constexpr std::string_view kRedraw = "\r\x1b[K";  // to the line's begin, and erase it
+
+}  // namespace
+
+std::string shown(std::string_view text) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string out;
+  std::size_t i = 0;
+  if (text.starts_with(kRedraw)) out = text.substr(0, i = kRedraw.size());
+  for (; i < text.size(); ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    const bool second = c == 0xc2 && next >= 0x80 && next < 0xa0;  // U+0080 to U+009f in UTF-8
+    if (second) c = next, ++i;
+    if (second || (c < ' ' && c != '\n' && c != '\t') || c == 0x7f) {
+      out += str("\\u00", kDigits[c >> 4], kDigits[c & 15]);
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+void print(std::string_view given) {
+  const std::string safe = output_is_terminal() ? shown(given) : "";
+  std::string_view text = output_is_terminal() ? safe : given;
   while (!text.empty()) {
     const ssize_t wrote = ::write(STDOUT_FILENO, text.data(), text.size());
     if (wrote >= 0) {
@@ -25,7 +51,9 @@ void print(std::string_view text) {
   }
 }
 
-void print_error(std::string_view text) {
+void print_error(std::string_view given) {
+  const std::string safe = shown(given);
+  std::string_view text = safe;
   while (!text.empty()) {
     const ssize_t wrote = ::write(STDERR_FILENO, text.data(), text.size());
     if (wrote < 0 && errno == EINTR) continue;

@@ -20,6 +20,19 @@ std::string clipped(std::string_view text) {
   return str("'", text.substr(0, kLongestQuote), whole ? "'" : "...'");
 }
 
+/// What `\u` and these digits at `start` stand for.
+char control_character(std::string_view digits, std::size_t start) {
+  unsigned code = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
+  const bool read = error == std::errc() && digits.size() == 4 && end == digits.end();
+  if (!read || (code >= ' ' && code != 0x7f)) {
+    throw SyntaxError{start,
+                      "'\\u' in a string stands before the four digits of a control character, "
+                      "0000 to 001f or 007f"};
+  }
+  return static_cast<char>(code);
+}
+
 }  // namespace
 
 std::string line_and_column(std::string_view text, std::size_t offset) {
@@ -89,8 +102,13 @@ std::string Lexer::quoted_string() {
       continue;
     }
     const char c = ++i < text.size() ? text[i] : '\0';
+    if (c == 'u') {
+      out += control_character(text.substr(i + 1, 4), i - 1);
+      i += 4;
+      continue;
+    }
     if (c != '"' && c != '\\' && c != 'n') {
-      throw SyntaxError{i - 1, "a '\\' in a string stands before '\"', '\\' or 'n' only"};
+      throw SyntaxError{i - 1, "a '\\' in a string stands before '\"', '\\', 'n' or 'u' only"};
     }
     out += c == 'n' ? '\n' : c;
   }

@@ -74,6 +74,7 @@ TEST(Text, SplitTrimJoinQuote) {
   EXPECT_EQ(join({"a", "b", "c"}, ", "), "a, b, c");
   EXPECT_EQ(join({}, ", "), "");
   EXPECT_EQ(quoted("a\"b\\c\nd\te"), "\"a\\\"b\\\\c\\nd\te\"");
+  EXPECT_EQ(quoted("\x1b[31m\r\x7f\xc3\xa9"), "\"\\u001b[31m\\u000d\\u007f\xc3\xa9\"");
 }
 
 TEST(Text, NearestWord) {

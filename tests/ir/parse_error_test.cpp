@@ -56,7 +56,10 @@ const Case kFileCases[] = {
     {"OpenString", "graph \"g\n\"() {}",
      "f:1:7: the string that starts here does not end on its line"},
     {"Escape", "graph \"g\\t\"() {}",
-     "f:1:9: a '\\' in a string stands before '\"', '\\' or 'n' only"},
+     "f:1:9: a '\\' in a string stands before '\"', '\\', 'n' or 'u' only"},
+    {"EscapeOfALetter", "graph \"g\\u0041\"() {}",
+     "f:1:9: '\\u' in a string stands before the four digits of a control character, 0000 to 001f "
+     "or 007f"},
 };
 
 const Case kHeaderCases[] = {

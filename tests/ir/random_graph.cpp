@@ -12,6 +12,7 @@ std::string RandomGraphs::name() {
                                             "quote\"s",
                                             "back\\slash",
                                             "two\nlines",
+                                            "\x1b[31mred\r",
                                             "# no comment",
                                             "%",
                                             "%x",
