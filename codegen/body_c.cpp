@@ -69,9 +69,19 @@ Dim Body::inner_size() const {
 std::vector<Dim> Body::column_sizes() const {
   std::vector<Dim> sizes;
   for (const Let& let : k_.lets) {
-    if (let.column) sizes.push_back(let.level == Level::kInner ? inner_size() : Dim(1));
+    if (!let.column) continue;
+    const Dim size = let.level == Level::kInner ? inner_size() : Dim(1);
+    sizes.push_back(is_blocked_column(let) ? size * Dim(2) : size);
   }
   return sizes;
+}
+
+Dim Body::most_columns() const {
+  Dim most = 0;
+  for (const Let& let : k_.lets) {
+    if (let.column) most = max(most, let.level == Level::kInner ? inner_size() : Dim(1));
+  }
+  return most;
 }
 
 std::string Body::value(int i) const { return str("v", i); }

@@ -42,13 +42,18 @@ class Body {
   /// element at the inner index.
   void row(Lines& out, const std::string& inner_begin, const std::string& inner_end,
            const std::string& tile);
+  /// Behind each row of a loop whose variable is `row`, from `begin` on.
+  void row_done(Lines& out);
   /// Behind all rows.
   void epilogue(Lines& out);
   /// Second function of column reductions: from partial results to the stores.
   void finish(Lines& out);
 
   int kept_count() const { return kept_; }
+  /// What a task's part of each column reduction takes, in elements of 8 bytes.
   std::vector<Dim> column_sizes() const;
+  /// Elements of the widest.
+  Dim most_columns() const;
   Dim inner_size() const;
   bool may_fail() const { return may_fail_; }
 
@@ -58,6 +63,16 @@ class Body {
   void stores(Lines& out, int stage, loop::Level level);
   void inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
                   const std::string& tile);
+  /// Row sums: the clause of a loop that adds to them, the numbers of those that are made of
+  /// blocks, and the text with which a block begins.
+  struct RowSums {
+    std::string clause, begin;
+    std::vector<std::string> blocked;
+  };
+  RowSums declare_sums(Lines& out, int stage);
+  bool is_blocked(const loop::Let& let) const;
+  bool is_blocked_column(const loop::Let& let) const;
+  void add_columns(Lines& out);
   void pointers(Lines& out, int stage);
   std::string lanes_text(int stage) const;
   Piece operand(const loop::Let& let, const loop::KernelOperand& o, const std::string& key,

@@ -14,6 +14,27 @@ using loop::Let;
 using loop::Level;
 using loop::Reduce;
 
+// A sum of floats is made of blocks: the terms of one are added up in f32, and the blocks in f64.
+// Terms of a row's block: in vectors, so that a lane adds a few dozen of them. Terms of a column's.
+constexpr std::int64_t kRowBlock = 1024, kColumnBlock = 256;
+
+/// Where the loops over the inner indices are cut into blocks: index `at`, every `step` of it. No
+/// step: they are not longer than a block.
+struct Cut {
+  std::size_t at = 0;
+  std::int64_t step = 0;
+};
+
+Cut cut_of(const std::vector<loop::KernelIndex>& inner) {
+  std::int64_t inside = 1;
+  for (std::size_t x = inner.size(); x-- > 0;) {
+    const std::int64_t extent = std::max<std::int64_t>(1, inner[x].extent.hi());
+    if (extent > kRowBlock / inside) return {x, std::max<std::int64_t>(1, kRowBlock / inside)};
+    inside *= extent;
+  }
+  return {};
+}
+
 /// The operation of an `omp simd reduction`.
 std::string simd_operation(Reduce reduce, DType compute) {
   const char s = suffix_of(compute);
@@ -30,6 +51,19 @@ std::string simd_operation(Reduce reduce, DType compute) {
 }
 
 }  // namespace
+
+/// Whether a sum of a row is longer than a block.
+bool Body::is_blocked(const Let& let) const {
+  return let.reduce == Reduce::kSum && let.compute == DType::f32 && !let.column &&
+         let.level == Level::kInner && !inner_size().is(0) && cut_of(k_.inner).step > 0;
+}
+
+bool Body::is_blocked_column(const Let& let) const {
+  if (!let.column || let.reduce != Reduce::kSum || let.compute != DType::f32) return false;
+  Dim rows = 1;
+  for (const loop::KernelIndex& x : k_.rows) rows = rows * x.extent;
+  return rows.hi() > 4 * kColumnBlock;
+}
 
 bool Body::has_inner(int stage) const {
   for (const Let& let : k_.lets) {
@@ -65,8 +99,14 @@ void Body::prologue(Lines& out) {
     if (let.column) {
       const std::string type = register_type(let.compute);
       const std::string count = let.level == Level::kInner ? size : "1";
-      out.add(str(type, "* const c", column, " = (", type, "*)p[",
-                  k_.buffers.size() + at(first_ + column), "] + task * ", count, ";"));
+      const std::string area = str("p[", k_.buffers.size() + at(first_ + column), "]");
+      if (is_blocked_column(let)) {  // f64 for the blocks, behind them f32 for the one that grows
+        out.add(str("double* const d", column, " = (double*)", area, " + task * 2 * ", count, ";"));
+        out.add(str("float* const c", column, " = (float*)(d", column, " + ", count, ");"));
+        out.add(str("for (int64_t j = 0; j < ", count, "; ++j) d", column, "[j] = 0;"));
+      } else {
+        out.add(str(type, "* const c", column, " = (", type, "*)", area, " + task * ", count, ";"));
+      }
       out.add(str("for (int64_t j = 0; j < ", count, "; ++j) c", column,
                   "[j] = ", identity_text(let.reduce, let.compute), ";"));
       ++column;
@@ -117,36 +157,66 @@ std::string Body::lanes_text(int stage) const {
   return best == kRegister / narrowest ? "" : str(" simdlen(", best, ")");
 }
 
-void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
-                      const std::string& tile) {
-  std::string reductions;
+/// The row sums of a stage before its inner loops: totals of those that are made of blocks.
+Body::RowSums Body::declare_sums(Lines& out, int stage) {
+  RowSums sums;
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& let = k_.lets[i];
     if (let.stage != stage || let.reduce == Reduce::kNone || let.column) continue;
-    out.add(str(register_type(let.compute), " a", i, " = ", identity_text(let.reduce, let.compute),
-                ";"));
-    reductions += str(" reduction(", simd_operation(let.reduce, let.compute), " : a", i, ")");
+    const std::string sum = str(register_type(let.compute), " a", i, " = ",
+                                identity_text(let.reduce, let.compute), ";");
+    out.add(is_blocked(let) ? str("double d", i, " = 0;") : sum);
+    if (is_blocked(let)) {
+      sums.blocked.push_back(str(i));
+      sums.begin += sum;
+    }
+    sums.clause += str(" reduction(", simd_operation(let.reduce, let.compute), " : a", i, ")");
   }
+  return sums;
+}
+
+void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
+                      const std::string& tile) {
+  const RowSums sums = declare_sums(out, stage);
   if (!has_inner(stage) || inner_size().is(0)) return;
   pointers(out, stage);
+  const Cut cut = sums.blocked.empty() ? Cut{} : cut_of(k_.inner);
+  int outside = 0, inside = 0;  // braces, and of these those within a block
   for (std::size_t x = 0; x < k_.inner.size(); ++x) {
-    const bool last = x + 1 == k_.inner.size();
     const std::string name = index_name(k_.inner[x].symbol);
-    if (last) {
+    std::string from = begin.empty() ? "0" : begin, to = end.empty() ? extents_[x] : end;
+    if (cut.step > 1 && cut.at == x) {
+      out.open(str("for (int64_t first_ = 0; first_ < ", to, "; first_ += ", cut.step, ")"));
+      out.add(str("const int64_t end_ = first_ + ", cut.step, " < ", to, " ? first_ + ", cut.step,
+                  " : ", to, ";"));
+      out.add(sums.begin);
+      from = "first_";
+      to = "end_";
+      ++outside;
+    }
+    if (x + 1 == k_.inner.size()) {
       const std::string lanes = begin.empty() ? lanes_text(stage) : "";
       const char* const bad = may_fail_ ? " reduction(| : bad_)" : "";
-      out.add(str("#pragma omp simd", lanes, reductions, bad));
+      out.add(str("#pragma omp simd", lanes, sums.clause, bad));
     }
-    out.open(str("for (int64_t ", name, " = ", begin.empty() ? "0" : begin, "; ", name, " < ",
-                 end.empty() ? extents_[x] : end, "; ++", name, ")"));
+    out.open(str("for (int64_t ", name, " = ", from, "; ", name, " < ", to, "; ++", name, ")"));
+    const bool within = cut.step > 0 && (x > cut.at || (x == cut.at && cut.step > 1));
+    ++(within ? inside : outside);
+    if (cut.step == 1 && cut.at == x) out.add(sums.begin);
   }
-  if (k_.inner.empty()) out.open("");
+  if (k_.inner.empty()) {
+    out.open("");
+    ++outside;
+  }
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& l = k_.lets[i];
     if (l.stage == stage && l.level == Level::kInner) let(out, static_cast<int>(i), tile);
   }
   stores(out, stage, Level::kInner);
-  for (std::size_t x = 0; x < std::max<std::size_t>(1, k_.inner.size()); ++x) out.close();
+  while (inside-- > 0) out.close();
+  for (const std::string& i : sums.blocked) out.add(str("d", i, " += a", i, ";"));
+  while (outside-- > 0) out.close();
+  for (const std::string& i : sums.blocked) out.add(str("const float a", i, " = (float)d", i, ";"));
 }
 
 void Body::row(Lines& out, const std::string& begin, const std::string& end,
@@ -182,7 +252,29 @@ void Body::row(Lines& out, const std::string& begin, const std::string& end,
   }
 }
 
+/// The blocks of a task's columns onto their totals.
+void Body::add_columns(Lines& out) {
+  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
+    const Let& let = k_.lets[i];
+    if (!is_blocked_column(let)) continue;
+    const std::string count = let.level == Level::kInner ? n_.text(inner_size()) : "1";
+    const std::string c = str("c", column_of_[i], "[j]"), d = str("d", column_of_[i], "[j]");
+    out.add(str("for (int64_t j = 0; j < ", count, "; ++j) ", d, " += ", c, ", ", c, " = 0;"));
+  }
+}
+
+void Body::row_done(Lines& out) {
+  if (std::none_of(k_.lets.begin(), k_.lets.end(),
+                   [this](const Let& l) { return is_blocked_column(l); })) {
+    return;
+  }
+  out.open(str("if ((row - begin) % ", kColumnBlock, " == ", kColumnBlock - 1, ")"));
+  add_columns(out);
+  out.close();
+}
+
 void Body::epilogue(Lines& out) {
+  add_columns(out);
   if (may_fail_) out.add("if (bad_) __atomic_fetch_or(bad, bad_, __ATOMIC_RELAXED);");
 }
 
@@ -196,7 +288,8 @@ void Body::finish(Lines& out) {
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& let = k_.lets[i];
     if (!let.column) continue;
-    const std::string type = register_type(let.compute);
+    const bool blocked = is_blocked_column(let);
+    const std::string type = blocked ? "double" : register_type(let.compute);
     const bool wide = let.level == Level::kInner;
     const std::string count = wide ? size : "1";
     // All tasks' parts into the first one's, in their order.
@@ -210,7 +303,8 @@ void Body::finish(Lines& out) {
     out.open("for (int64_t t = 1; t < tasks; ++t)");
     out.add("#pragma omp simd");
     out.add(str("for (int64_t j = first", c, "; j < last", c, "; ++j) ", c, "[j] = ",
-                combined_text(let.reduce, let.compute, c + "[j]", str(c, "[t * ", count, " + j]")),
+                combined_text(let.reduce, blocked ? DType::f64 : let.compute, c + "[j]",
+                              str(c, "[t * ", blocked ? "2 * " : "", count, " + j]")),
                 ";"));
     out.close();
     out.open(str("for (int64_t j = first", c, "; j < last", c, "; ++j)"));
@@ -222,7 +316,8 @@ void Body::finish(Lines& out) {
                      : str("const int64_t ", name, " = ", rest, " % ", extents_[x], ";"));
       rest = str("(", rest, " / ", extents_[x], ")");
     }
-    std::string result = c + "[j]";
+    const std::string whole = blocked ? str("(float)", c, "[j]") : c + "[j]";
+    std::string result = whole;
     if (let.finish) {
       std::vector<Piece> operands;
       for (const KernelOperand& o : let.operands) {
@@ -238,7 +333,7 @@ void Body::finish(Lines& out) {
           operands.push_back({});
         }
       }
-      result = as_number(formula(let.finish, let.compute, operands, c + "[j]", str("f", i), n_,
+      result = as_number(formula(let.finish, let.compute, operands, whole, str("f", i), n_,
                                  [&](const std::string& line) { out.add(line); }),
                          let.compute);
     }

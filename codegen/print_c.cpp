@@ -111,6 +111,7 @@ Printed print_kernel(const loop::Kernel& given, bool fixed) {
     out.open("for (int64_t row = begin; row < end; ++row)");
     decode(out, k.rows, "row", n);
     body.row(out, "", "", "");
+    body.row_done(out);
     out.close();
   }
   body.epilogue(out);
@@ -123,8 +124,7 @@ Printed print_kernel(const loop::Kernel& given, bool fixed) {
   Lines last;
   if (k.has_columns()) {
     body.finish(last);
-    for (const Dim& size : printed.column_sizes)
-      printed.finish_rows = max(printed.finish_rows, size);
+    printed.finish_rows = body.most_columns();
     finish = n.declarations() + last.text();
   }
   const std::string text = n.declarations() + out.text();

@@ -147,10 +147,11 @@ void Writer::kept_rooms(Lines& out) {
   }
 }
 
-Walk Writer::walk_row() {
+/// The vectors of a thread in a row, or in a block of it.
+Walk Writer::walk_row(bool block) {
   Walk walk;
   walk.steps = s_.steps;
-  walk.open = [this](Lines& out) {
+  walk.open = [this, block](Lines& out) {
     int braces = 0;
     if (s_.steps > 0) {
       out.add(str("const ", type_, " v_ = tx_ + c_ * ", s_.along, ";"));
@@ -160,15 +161,50 @@ Walk Writer::walk_row() {
       }
     } else {
       if (s_.parts > 1) out.add("#pragma unroll 4");
-      out.open(s_.parts > 1
-                   ? str("for (", type_, " v_ = begin_ + tx_; v_ < end_; v_ += ", s_.along, ")")
-                   : str("for (", type_, " v_ = tx_; v_ < vectors_; v_ += ", s_.along, ")"));
+      const std::string first = block ? "first_v_ + tx_" : s_.parts > 1 ? "begin_ + tx_" : "tx_";
+      const char* const last = block ? "last_v_" : s_.parts > 1 ? "end_" : "vectors_";
+      out.open(str("for (", type_, " v_ = ", first, "; v_ < ", last, "; v_ += ", s_.along, ")"));
       braces = 1;
     }
     decode(out, k_.inner, "v_", type_, s_.lanes, n_);
     return braces;
   };
   return walk;
+}
+
+// A thread adds up so many terms in f32; the sums of longer rows are made of such blocks, in f64.
+constexpr std::int64_t kBlock = 256;
+
+/// Sums of a stage in which a thread has more terms than a block.
+std::vector<int> Writer::long_sums(const Body& body, int stage) const {
+  const std::int64_t each =
+      vectors().hi() / (std::int64_t(s_.along) * std::max(1, s_.parts)) * s_.lanes;
+  std::vector<int> out;
+  for (int i : body.sums(stage)) {
+    const Let& l = k_.lets[at(i)];
+    const bool inner = l.level == loop::Level::kInner;
+    if (s_.steps == 0 && each > 2 * kBlock && inner && l.reduce == Reduce::kSum &&
+        l.compute == DType::f32) {
+      out.push_back(i);
+    }
+  }
+  return out;
+}
+
+/// The points of a stage in a row, long sums block by block.
+void Writer::row_points(Lines& out, Body& body, int stage, const std::string& live) {
+  const std::vector<int> sums = long_sums(body, stage);
+  if (sums.empty()) return body.inner(out, stage, walk_row(), live);
+  for (int i : sums) out.add(str("double d", i, " = 0;"));
+  const std::string begin = s_.parts > 1 ? "begin_" : "0", end = s_.parts > 1 ? "end_" : "vectors_";
+  const std::int64_t step = s_.along * std::max<std::int64_t>(1, kBlock / s_.lanes);
+  out.open(str("for (", type_, " first_v_ = ", begin, "; first_v_ < ", end, "; first_v_ += ", step,
+               ")"));
+  out.add(str("const ", type_, " last_v_ = pl_min_i(first_v_ + ", step, ", ", end, ");"));
+  body.inner(out, stage, walk_row(true), live);
+  for (int i : sums) out.add(str("d", i, " += a", i, "; a", i, " = 0;"));
+  out.close();
+  for (int i : sums) out.add(str("a", i, " = (float)d", i, ";"));
 }
 
 /// The sums of a stage, over the threads of the row: every thread has them then.
@@ -223,7 +259,7 @@ void Writer::row(Lines& out, Body& body, bool always) {
     body.declare_sums(out, stage);
     const bool sends = body.sends(stage);
     if (sends) out.add(str("pl_copy_wait<", body.sending_stages() * ring_.rows - 1, ">();"));
-    body.inner(out, stage, walk, always ? "" : "live_");
+    row_points(out, body, stage, always ? "" : "live_");
     if (sends) send(out, body, stage, str("base_ + ", s_.rows * ring_.rows));
     across(out, body, stage);
   }
@@ -248,7 +284,7 @@ void Writer::shared_rows(Lines& out) {
   decode(out, k_.rows, "row_", type_, 0, n_);
   body.row(out, 0, "0");
   body.declare_sums(out, 0);
-  body.inner(out, 0, walk_row(), "");
+  row_points(out, body, 0, "");
   across(out, body, 0);
   for (int i : body.sums(0)) {
     out.add(str("if (tid_ == 0) ((", register_type(k_.lets[at(i)].compute), "*)w[", area_of_[at(i)],

@@ -37,7 +37,9 @@ class Writer {
   void kept_rooms(Lines& out);
   void row(Lines& out, Body& body, bool always);
   void across(Lines& out, const Body& body, int stage);
-  Walk walk_row();
+  Walk walk_row(bool block = false);
+  std::vector<int> long_sums(const Body& body, int stage) const;
+  void row_points(Lines& out, Body& body, int stage, const std::string& live);
 
   // kColumns
   void columns(Lines& out);
