@@ -120,7 +120,6 @@ constinit const Command kProfile{
         "  ...\n"
         "  kind                launches       ms   share  GFLOP/s  GB/s  of peak\n"
         "  ConvolutionForward        53  154.346   99.6%     53.1   1.3    51.2%\n"
-        "  MatrixMul                  1    0.399    0.3%     10.3  20.6    71.4%\n"
         "  ...\n"
         "  $ plait report p.json\n"
         "  MegEngine profile p.json\n"

@@ -116,7 +116,7 @@ def is_indented(lines, i):
     return before < i - 1 and not re.match(r"\s*([-*]|\d+\.)\s", lines[before])
 
 
-NUMBER = re.compile(r"[-+]?\b\d[\d,]*(\.\d+)?([eE][-+]?\d+)?%?")
+NUMBER = re.compile(r"[-+>]?\b\d[\d,]*(\.\d+)?([eE][-+]?\d+)?%?")
 
 
 def alike(line):
@@ -197,6 +197,8 @@ class Checker:
     def run(self, command, both=False):
         environment = dict(os.environ, PATH=os.path.join(self.folder, "build") + ":" +
                            os.environ["PATH"])
+        if any(shutil.which(name) for name in ("cc", "gcc", "clang")):
+            environment.pop("CC", None)  # pages are written for a machine that does not set it
         return subprocess.run(["bash", "-c", command], cwd=self.folder, env=environment, text=True,
                               stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT if both else subprocess.PIPE,
@@ -365,6 +367,7 @@ def check_all(args):
 def self_test():
     """That differences are seen and annotations are wanted."""
     assert compare(["a 1.5 ms", "b"], ["a  27 ms", "b", ""]) is None
+    assert compare(["a 51%"], ["a >100%"]) is None
     assert compare(["a 1"], ["c 1"]) is not None
     assert compare(["a", "...", "z"], ["a", "b", "c", "z"]) is None
     assert compare(["a", "...", "z"], ["a", "b", "c"]) is not None
