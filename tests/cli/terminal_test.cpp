@@ -53,6 +53,8 @@ std::string on_a_terminal(const std::string& command) {
   int status = 0;
   ::waitpid(child, &status, 0);
   ::close(outer);
+  const std::string redraw = "\r\x1b[K";  // our own
+  for (std::size_t i; (i = out.find(redraw)) != std::string::npos;) out.erase(i, redraw.size());
   return out;
 }
 
