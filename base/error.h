@@ -2,9 +2,13 @@
 // exit codes; expected outcomes are return values (Decision), never exceptions.
 #pragma once
 
+#include <charconv>
+#include <concepts>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace plait {
 
@@ -23,12 +27,43 @@ struct Bug : std::logic_error {
   using std::logic_error::logic_error;
 };
 
+/// What needs no stream to be printed. A stream costs more than most of what is joined here.
+template <class T>
+concept PlainPart = std::convertible_to<const T&, std::string_view> || std::is_arithmetic_v<T>;
+
+/// Appends a part as a stream prints it.
+template <PlainPart T>
+void append_part(std::string& out, const T& part) {
+  if constexpr (std::convertible_to<const T&, std::string_view>) {
+    out += std::string_view(part);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    out += part ? '1' : '0';
+  } else if constexpr (sizeof(T) == 1) {
+    out += static_cast<char>(part);
+  } else {
+    char digits[32];
+    std::to_chars_result end{};
+    if constexpr (std::is_floating_point_v<T>) {
+      end = std::to_chars(digits, digits + sizeof digits, part, std::chars_format::general, 6);
+    } else {
+      end = std::to_chars(digits, digits + sizeof digits, part);
+    }
+    out.append(digits, end.ptr);
+  }
+}
+
 /// Joins anything printable into one string.
 template <class... Parts>
 std::string str(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+  if constexpr ((PlainPart<Parts> && ...)) {
+    std::string out;
+    (append_part(out, parts), ...);
+    return out;
+  } else {
+    std::ostringstream out;
+    (out << ... << parts);
+    return out.str();
+  }
 }
 
 template <class... Parts>
