@@ -10,12 +10,20 @@
 #include "plan/group_again.h"
 #include "plan/group_fit.h"
 #include "plan/group_need.h"
+#include "plan/group_order.h"
 #include "plan/group_sight.h"
 #include "plan/group_sort.h"
 #include "plan/space.h"
 
 namespace plait::plan {
 namespace {
+
+template <class T>
+bool add_once(std::vector<T>& list, T item) {
+  if (std::find(list.begin(), list.end(), item) != list.end()) return false;
+  list.push_back(item);
+  return true;
+}
 
 class Grouper {
  public:
@@ -30,7 +38,7 @@ class Grouper {
   }
 
   /// `again`: nodes that are made where they are read.
-  Grouping run(const std::vector<char>& again) {
+  void run(const std::vector<char>& again) {
     const std::vector<char> real = needs_kernel(sight_, options_, again);
     for (std::size_t i = 0; i < real.size(); ++i) {
       if (!real[i]) continue;
@@ -39,13 +47,16 @@ class Grouper {
     }
     mark_stored(sight_, out_);
     sort_groups(sight_, out_);
-    return std::move(out_);
   }
+
+  const GroupSight& sight() const { return sight_; }
+  Grouping take() { return std::move(out_); }
 
  private:
   Group& group(int g) { return out_.groups[at(g)]; }
 
   void place(ir::NodeId n) {
+    needs_ = groups_read_by(n);
     const Kind kind = sight_.facts(n).kind;
     const bool long_window = kind == Kind::kWindow && !is_unrolled(sight_.facts(n).nest);
     if (kind == Kind::kHand || kind == Kind::kContract || long_window || !options_.fuse) {
@@ -104,6 +115,7 @@ class Grouper {
     }
     out_.groups.push_back(std::move(g));
     out_.group_of[at(n)] = id;
+    order_.add(needs_);
   }
 
   /// Kernels that made an operand, the contractions first, then those that read the same operand.
@@ -183,12 +195,14 @@ class Grouper {
       return Decision::forbid(
           str("one kernel would touch more than ", options_.most_buffers, " buffers"));
     }
-    if (detour(g, n)) return Decision::forbid("something it reads waits for that kernel itself");
+    if (is_detour(g)) return Decision::forbid("something it reads waits for that kernel itself");
     to = std::move(grown);
     to.nodes.push_back(n);
     out_.places[at(n)] = places;
     out_.directions[at(n)] = direction;
     out_.group_of[at(n)] = g;
+    std::erase(needs_, g);
+    order_.extend(g, needs_);
     note(n, "fused", str("into ", name_of(g), ": both walk ", space_text(to.space)));
     return d;
   }
@@ -219,50 +233,38 @@ class Grouper {
     return static_cast<int>(values.size() + group(g).nodes.size() / 4);
   }
 
-  /// Whether a path leads from group g through other kernels to node n.
-  bool detour(int g, ir::NodeId n) {
-    std::vector<ir::NodeId> work;
-    std::set<ir::NodeId> own;  // made by n itself
-    ++stamp_;
-    seen_.resize(sight_.graph.nodes.size(), 0);
-    const auto push_operands = [&](ir::NodeId m, auto&& self) -> void {
-      for (ir::ValueId id : sight_.node(m).inputs) {
-        const ir::NodeId by = id == ir::kNone ? ir::kNone : sight_.graph.value(id).producer;
-        if (by == ir::kNone || out_.group_of[at(by)] == g) continue;
-        if (out_.group_of[at(by)] >= 0) {
-          work.push_back(by);
-        } else if (own.insert(by).second) {
-          self(by, self);
-        }
-      }
-    };
-    push_operands(n, push_operands);
+  /// The groups that a node reads, through nodes without a kernel.
+  std::vector<int> groups_read_by(ir::NodeId n) {
+    std::vector<int> out;
+    std::vector<ir::NodeId> work{n}, own;
     while (!work.empty()) {
-      const ir::NodeId m = work.back();
+      const ir::NodeId reader = work.back();
       work.pop_back();
-      if (seen_[at(m)] == stamp_) continue;
-      const int h = out_.group_of[at(m)];
-      const std::vector<ir::NodeId> single{m};
-      const std::vector<ir::NodeId>& members = h >= 0 ? group(h).nodes : single;
-      for (ir::NodeId x : members) {
-        seen_[at(x)] = stamp_;
-        for (ir::ValueId id : sight_.node(x).inputs) {
-          const ir::NodeId by = id == ir::kNone ? ir::kNone : sight_.graph.value(id).producer;
-          if (by == ir::kNone) continue;
-          if (out_.group_of[at(by)] == g) return true;
-          if (seen_[at(by)] != stamp_) work.push_back(by);
-        }
+      for (ir::ValueId id : sight_.node(reader).inputs) {
+        const ir::NodeId by = id == ir::kNone ? ir::kNone : sight_.graph.value(id).producer;
+        if (by == ir::kNone) continue;
+        const int g = out_.group_of[at(by)];
+        auto& list = g < 0 ? own : out;
+        if (!add_once<int>(list, g < 0 ? by : g) || g >= 0) continue;
+        work.push_back(by);
       }
     }
-    return false;
+    return out;
+  }
+
+  /// Whether something that node n reads waits for group g.
+  bool is_detour(int g) {
+    std::vector<int> others = needs_;
+    std::erase(others, g);
+    return order_.leads(g, others);
   }
 
   Grouping out_;
   GroupSight sight_;
   const GroupOptions& options_;
   DecisionLog& log_;
-  std::vector<int> seen_;
-  int stamp_ = 0;
+  GroupOrder order_;
+  std::vector<int> needs_;  // groups that the node in hand reads
 };
 
 }  // namespace
@@ -273,10 +275,11 @@ Grouping group(const ir::Graph& graph, const std::vector<NodeFacts>& facts, cons
   std::vector<char> again(graph.nodes.size(), 0);
   for (int round = 0;; ++round) {
     DecisionLog tried;
-    Grouping result = Grouper(graph, facts, layouts, options, tried).run(again);
+    Grouper grouper(graph, facts, layouts, options, tried);
+    grouper.run(again);
     bool more = false;
     if (options.fuse && round < kRounds) {
-      const std::vector<char> found = made_again(GroupSight(graph, facts, layouts, result), log);
+      const std::vector<char> found = made_again(grouper.sight(), log);
       for (std::size_t n = 0; n < again.size(); ++n) {
         more = more || (found[n] && !again[n]);
         again[n] = again[n] || found[n];
@@ -284,7 +287,7 @@ Grouping group(const ir::Graph& graph, const std::vector<NodeFacts>& facts, cons
     }
     if (more) continue;  // without those, others may be worth making again where they are read
     log.insert(log.end(), tried.begin(), tried.end());
-    return result;
+    return grouper.take();
   }
 }
 

@@ -90,8 +90,8 @@ class Again {
     for (std::size_t n = 0; n < sight_.graph.nodes.size(); ++n) {
       const int g = sight_.grouping.group_of[n];
       if (g < 0) continue;
-      for (const Origin& o : origins_of(sight_, static_cast<ir::NodeId>(n))) {
-        if (group_of(maker(o.value)) != g) readers_[at(o.value)].insert(g);
+      for (const Read& r : reads_of(sight_, static_cast<ir::NodeId>(n))) {
+        if (group_of(maker(r.value)) != g) readers_[at(r.value)].insert(g);
       }
     }
   }

@@ -13,12 +13,12 @@ namespace {
 void mark_reads(const GroupSight& sight, Grouping& grouping, ir::NodeId n) {
   const int g = grouping.group_of[at(n)];
   if (g < 0) return;
-  for (const Origin& o : origins_of(sight, n)) {
-    const ir::NodeId by = sight.graph.value(o.value).producer;
+  for (const Read& r : reads_of(sight, n)) {
+    const ir::NodeId by = sight.graph.value(r.value).producer;
     if (by == ir::kNone || grouping.group_of[at(by)] < 0) continue;
     const bool anchor = grouping.groups[at(g)].type == Group::Type::kContract &&
                         sight.facts(n).kind == Kind::kContract;
-    if (grouping.group_of[at(by)] != g || anchor) grouping.stored[at(o.value)] = 1;
+    if (grouping.group_of[at(by)] != g || anchor) grouping.stored[at(r.value)] = 1;
   }
   if (sight.facts(n).kind == Kind::kHand) {
     for (ir::ValueId id : sight.node(n).outputs) grouping.stored[at(id)] = 1;
@@ -37,8 +37,8 @@ Waiting waiting_of(const GroupSight& sight, const Grouping& grouping) {
   for (std::size_t i = 0; i < sight.graph.nodes.size(); ++i) {
     const int g = grouping.group_of[i];
     if (g < 0) continue;
-    for (const Origin& o : origins_of(sight, static_cast<ir::NodeId>(i))) {
-      const ir::NodeId by = sight.graph.value(o.value).producer;
+    for (const Read& r : reads_of(sight, static_cast<ir::NodeId>(i))) {
+      const ir::NodeId by = sight.graph.value(r.value).producer;
       const int h = by == ir::kNone ? -1 : grouping.group_of[at(by)];
       if (h < 0 || h == g) continue;
       w.needs[at(g)].insert(h);
