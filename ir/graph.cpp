@@ -10,6 +10,11 @@ std::string_view role_name(Role role) {
   return names[static_cast<std::size_t>(role)];
 }
 
+void Graph::reserve(std::size_t node_count, std::size_t value_count) {
+  nodes.reserve(node_count);
+  by_name_.reserve(value_count);
+}
+
 ValueId Graph::add_value(Value value) {
   const auto id = static_cast<ValueId>(values.size());
   if (!by_name_.emplace(value.name, id).second) {

@@ -89,6 +89,8 @@ struct Graph {
   const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
   const Type& type(ValueId id) const { return value(id).type; }
 
+  /// Room for what is to be added.
+  void reserve(std::size_t node_count, std::size_t value_count);
   /// Adds a value that no node makes (a feed or a state's content).
   ValueId add_feed(std::string name, Type type);
   ValueId add_state(State state);

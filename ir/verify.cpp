@@ -19,7 +19,7 @@ bool has_exact_bounds(const Dim& d) {
   return true;
 }
 
-using Names = std::unordered_set<std::string>;
+using NameSet = std::unordered_set<std::string_view>;  // into what is verified
 
 struct Verifier {
   const Graph& graph;
@@ -82,7 +82,7 @@ struct Verifier {
   }
 
   void names() const {
-    Names seen;
+    NameSet seen(graph.values.size());
     for (const Value& v : graph.values) {
       if (v.name.empty()) wrong("a value has an empty name");
       if (!seen.insert(v.name).second) wrong("the name ", name_text(v.name), " is used twice");
@@ -156,9 +156,9 @@ struct Verifier {
   }
 
   void nexts() const {
-    std::unordered_map<std::string_view, const State*> by_name;
+    std::unordered_map<std::string_view, const State*> by_name(graph.states.size());
     for (const StateUse& s : graph.states) by_name.emplace(s.state.name, &s.state);
-    Names seen;
+    NameSet seen(graph.nexts.size());
     for (const NextState& n : graph.nexts) {
       const auto it = by_name.find(n.state);
       if (it == by_name.end()) {
@@ -176,7 +176,7 @@ struct Verifier {
   }
 
   void fetches() const {
-    Names seen;
+    NameSet seen;
     for (const Fetch& f : graph.fetches) {
       if (!seen.insert(f.name).second) wrong("two fetches are named ", name_text(f.name));
     }
@@ -246,7 +246,7 @@ void verify(const Graph& graph) {
 }
 
 void verify(const Package& package) {
-  Names names;
+  NameSet names;
   for (const Graph& graph : package.graphs) {
     verify(graph);
     if (!names.insert(graph.name).second) fail("two graphs are named ", name_text(graph.name));

@@ -34,10 +34,8 @@ void verify_node(const ir::Graph& graph, const ir::Node& node) {
 /// The state that a value is; null where it is none.
 const ir::State* state_at(const ir::Graph& graph, ir::ValueId id) {
   if (graph.value(id).producer >= 0) return nullptr;
-  for (const ir::StateUse& use : graph.states) {
-    if (use.value == id) return &use.state;
-  }
-  return nullptr;
+  const ir::StateUse* use = graph.find_state(graph.value(id).name);
+  return use ? &use->state : nullptr;
 }
 
 /// The counter that a step is made from: `optim.step` of add(optim.step, 1). Null where it is none.

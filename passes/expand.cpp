@@ -13,6 +13,7 @@ class Expansion {
  public:
   explicit Expansion(const ir::Graph& from) : from_(from) {
     to_.name = from.name;
+    to_.reserve(from.nodes.size(), from.values.size());
     map_.assign(from.values.size(), ir::kNone);
     for (ir::ValueId id : from.feeds) {
       map_[at(id)] = to_.add_feed(from.value(id).name, from.type(id));

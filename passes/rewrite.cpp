@@ -5,6 +5,7 @@ namespace plait {
 
 Rewriter::Rewriter(const ir::Graph& from) : from_(from), map_(from.values.size(), ir::kNone) {
   to_.name = from.name;
+  to_.reserve(from.nodes.size(), from.values.size());
   for (ir::ValueId id : from.feeds) {
     replace(id, to_.add_feed(from.value(id).name, from.type(id)));
   }

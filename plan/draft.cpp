@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 #include "base/at.h"
 #include "ops/table.h"
+#include "plan/signature.h"
 
 namespace plait::plan {
 namespace {
@@ -53,6 +55,13 @@ class Drafting {
   Draft run() {
     draft_.whole = is_small();
     for (const Group& g : s_.grouping.groups) {
+      Signature signature = signature_of(s_, g);
+      const auto [known, added] = known_.try_emplace(std::move(signature.text));
+      if (!added) {
+        draft_.steps.push_back(repeated(g, known->second, signature.values));
+        continue;
+      }
+      known->second = {draft_.steps.size(), log_.size(), 0, std::move(signature.values)};
       DraftStep d;
       describe_step(g, d);
       switch (g.type) {
@@ -68,12 +77,42 @@ class Drafting {
       }
       account(g, d);
       draft_.steps.push_back(std::move(d));
+      known->second.log_end = log_.size();
     }
     return std::move(draft_);
   }
 
  private:
+  /// The first group of a signature.
+  struct First {
+    std::size_t step = 0, log_begin = 0, log_end = 0;
+    std::vector<ir::ValueId> values;
+  };
+
   ir::ValueId result(ir::NodeId n) const { return s_.graph.node(n).outputs[0]; }
+
+  /// The same kernels over this group's values.
+  DraftStep repeated(const Group& g, const First& first, const std::vector<ir::ValueId>& values) {
+    std::unordered_map<ir::ValueId, ir::ValueId> by{{ir::kNone, ir::kNone}};
+    for (std::size_t i = 0; i < values.size(); ++i) by.emplace(first.values[i], values[i]);
+    DraftStep d = draft_.steps[first.step];
+    const std::string kind = d.step.kind;
+    d.step.nodes.clear();
+    describe_step(g, d);
+    d.step.kind = kind;
+    for (auto* list : {&d.reads, &d.writes, &d.whole_reads}) {
+      for (ir::ValueId& v : *list) v = by.at(v);
+    }
+    for (std::vector<ir::ValueId>& list : d.values) {
+      for (ir::ValueId& v : list) v = by.at(v);
+    }
+    for (Call& call : d.step.calls) each_buffer(call, [&](int& v) { v = by.at(v); });
+    for (std::size_t i = first.log_begin; i < first.log_end; ++i) {
+      log_.push_back(LogEntry(log_[i]));
+      log_.back().node = "%" + d.step.name;
+    }
+    return d;
+  }
 
   bool is_small() const {
     if (!largest_.empty() || s_.grouping.groups.size() > kWholeSteps) return false;
@@ -135,7 +174,7 @@ class Drafting {
       add_once(low.kernel.buffers[b].written ? d.writes : d.reads, low.values[b]);
     }
     d.values.push_back(std::move(low.values));
-    d.kernels.push_back(std::move(low.kernel));
+    d.kernels.push_back(std::make_shared<const loop::Kernel>(std::move(low.kernel)));
   }
 
   void product(const Group& g, DraftStep& d) {
@@ -151,7 +190,7 @@ class Drafting {
     ProductCall call;
     call.a = c.a;
     call.b = c.b;
-    call.b_constant = is_constant(c.b);
+    call.b_constant = is_constant(s_, c.b);
     const bool bare = is_bare(s_, g);
     if (bare) call.c = c.c;
     std::int64_t shared = 0;
@@ -209,16 +248,6 @@ class Drafting {
     draft_.texts.emplace(p.epilogue.name, std::move(printed_loop.text));
   }
 
-  /// A state that this graph does not advance, or a literal.
-  bool is_constant(ir::ValueId v) const {
-    const ir::NodeId by = s_.graph.value(v).producer;
-    if (by != ir::kNone) return s_.facts[at(by)].kind == Kind::kConstant;
-    const std::string& name = s_.graph.value(v).name;
-    if (!s_.graph.find_state(name)) return false;
-    return std::none_of(s_.graph.nexts.begin(), s_.graph.nexts.end(),
-                        [&](const ir::NextState& n) { return n.state == name; });
-  }
-
   void hand(const Group& g, DraftStep& d) {
     const ir::Node& node = s_.graph.node(g.nodes.front());
     const Decision has = target_.has_hand(node.op);
@@ -259,6 +288,7 @@ class Drafting {
   const DimBindings& largest_;
   DecisionLog& log_;
   Draft draft_;
+  std::unordered_map<std::string, First> known_;  // by signature
 };
 
 }  // namespace
@@ -301,7 +331,7 @@ DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, co
   d.reads = {from};
   d.writes = {to};
   d.values = {{from, to}};
-  d.kernels = {k};
+  d.kernels = {std::make_shared<const loop::Kernel>(k)};
   d.step.calls.push_back(std::move(p.call));
   return d;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace plait::plan {
 
 struct DraftStep {
   Step step;                          // calls name held values where a program's name buffers
-  std::vector<loop::Kernel> kernels;  // of the loops or epilogues
+  std::vector<std::shared_ptr<const loop::Kernel>> kernels;  // of the loops or epilogues
   std::vector<std::vector<ir::ValueId>> values;  // per kernel: its buffers
   std::vector<ir::ValueId> reads, writes;        // values in memory, each once
   std::vector<ir::ValueId> whole_reads;  // of these: read as a contraction's or hand's operand

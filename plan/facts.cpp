@@ -2,6 +2,7 @@
 #include "plan/facts.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "loop/kernel.h"
 #include "ops/table.h"
@@ -147,13 +148,33 @@ NodeFacts facts_of(const ir::Graph& graph, const ir::Node& node) {
   return f;
 }
 
+/// Equal for nodes of one op, attributes and types. Of a constant nothing but its kind is asked.
+std::string key_of(const ir::Graph& graph, const ir::Node& node) {
+  std::string key = str(node.opaque ? "opaque " : "", node.op);
+  for (ir::ValueId id : node.inputs) {
+    key += ' ';
+    if (id != ir::kNone) key += type_text(graph.type(id));
+  }
+  for (const auto& [name, value] : node.attrs) {
+    key += str(" ", name, "=");
+    if (!node.inputs.empty() || !std::holds_alternative<ir::Literal>(value)) {
+      key += ir::attr_text(value);
+    }
+  }
+  for (ir::ValueId id : node.outputs) key += " : " + type_text(graph.type(id));
+  return key;
+}
+
 }  // namespace
 
-std::vector<NodeFacts> facts_of(const ir::Graph& graph) {
-  std::vector<NodeFacts> out;
-  out.reserve(graph.nodes.size());
-  for (const ir::Node& node : graph.nodes) out.push_back(facts_of(graph, node));
-  return out;
+Facts::Facts(const ir::Graph& graph) {
+  std::unordered_map<std::string, std::size_t> known;
+  number_.reserve(graph.nodes.size());
+  for (const ir::Node& node : graph.nodes) {
+    const auto [it, added] = known.emplace(key_of(graph, node), distinct_.size());
+    if (added) distinct_.push_back(facts_of(graph, node));
+    number_.push_back(it->second);
+  }
 }
 
 DimBindings bindings_for(const loop::Nest& nest, const std::vector<Dim>& indices) {

@@ -2,6 +2,7 @@
 // of its loads walk their operand along the node's own indices.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,21 @@ struct NodeFacts {
   int out_rank = 0;              // variables of the nest that are the output's
 };
 
-/// For every node. UserError on an opaque one: it cannot be run.
-std::vector<NodeFacts> facts_of(const ir::Graph& graph);
+/// Of every node of a graph. Nodes of one op, attributes and types share theirs: a network's layers
+/// repeat.
+class Facts {
+ public:
+  /// UserError on an opaque node: it cannot be run.
+  explicit Facts(const ir::Graph& graph);
+
+  const NodeFacts& operator[](std::size_t node) const { return distinct_[number_[node]]; }
+  /// Nodes of one number share their facts.
+  std::size_t number(std::size_t node) const { return number_[node]; }
+
+ private:
+  std::deque<NodeFacts> distinct_;
+  std::vector<std::size_t> number_;  // per node
+};
 
 /// The name of a nest's variable as a symbol.
 inline std::string symbol_of(const loop::IndexVar& var) { return "$" + var.name; }

@@ -27,7 +27,7 @@ bool add_once(std::vector<T>& list, T item) {
 
 class Grouper {
  public:
-  Grouper(const ir::Graph& graph, const std::vector<NodeFacts>& facts, const Layouts& layouts,
+  Grouper(const ir::Graph& graph, const Facts& facts, const Layouts& layouts,
           const GroupOptions& options, DecisionLog& log)
       : sight_(graph, facts, layouts, out_), options_(options), log_(log) {
     const std::size_t n = graph.nodes.size();
@@ -269,7 +269,7 @@ class Grouper {
 
 }  // namespace
 
-Grouping group(const ir::Graph& graph, const std::vector<NodeFacts>& facts, const Layouts& layouts,
+Grouping group(const ir::Graph& graph, const Facts& facts, const Layouts& layouts,
                const GroupOptions& options, DecisionLog& log) {
   constexpr int kRounds = 3;
   std::vector<char> again(graph.nodes.size(), 0);

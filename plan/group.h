@@ -41,7 +41,7 @@ struct GroupOptions {
   int most_columns = 8;   // sums over rows of one kernel: each takes registers in every thread
 };
 
-Grouping group(const ir::Graph& graph, const std::vector<NodeFacts>& facts, const Layouts& layouts,
+Grouping group(const ir::Graph& graph, const Facts& facts, const Layouts& layouts,
                const GroupOptions& options, DecisionLog& log);
 
 /// A value read through nodes that have no kernel: where its elements come from.
@@ -51,7 +51,7 @@ struct Origin {
   std::vector<loop::Guard> guards{};
 };
 /// Follows moves without a kernel. `index` are indices into `value`.
-Origin origin_of(const ir::Graph& graph, const std::vector<NodeFacts>& facts,
+Origin origin_of(const ir::Graph& graph, const Facts& facts,
                  const Grouping& grouping, ir::ValueId value, std::vector<Dim> index);
 
 }  // namespace plait::plan

@@ -6,7 +6,7 @@
 
 namespace plait::plan {
 
-GroupSight::GroupSight(const ir::Graph& graph, const std::vector<NodeFacts>& facts,
+GroupSight::GroupSight(const ir::Graph& graph, const Facts& facts,
                        const Layouts& layouts, const Grouping& grouping)
     : graph(graph), all_facts(facts), layouts(layouts), grouping(grouping) {
   readers.resize(graph.values.size());
@@ -78,7 +78,7 @@ std::vector<Origin> origins_of(const GroupSight& sight, ir::NodeId n) {
   return out;
 }
 
-Origin origin_of(const ir::Graph& graph, const std::vector<NodeFacts>& facts,
+Origin origin_of(const ir::Graph& graph, const Facts& facts,
                  const Grouping& grouping, ir::ValueId value, std::vector<Dim> index) {
   Origin o{value, std::move(index)};
   for (;;) {

@@ -17,7 +17,7 @@ struct Read {
 };
 
 struct GroupSight {
-  GroupSight(const ir::Graph& graph, const std::vector<NodeFacts>& facts, const Layouts& layouts,
+  GroupSight(const ir::Graph& graph, const Facts& facts, const Layouts& layouts,
              const Grouping& grouping);
 
   const ir::Node& node(ir::NodeId n) const { return graph.node(n); }
@@ -27,7 +27,7 @@ struct GroupSight {
   void placed(ir::NodeId n);
 
   const ir::Graph& graph;
-  const std::vector<NodeFacts>& all_facts;
+  const Facts& all_facts;
   const Layouts& layouts;
   const Grouping& grouping;                      // as far as it has come
   std::vector<std::vector<ir::NodeId>> readers;  // per value, ascending

@@ -78,7 +78,7 @@ std::vector<Dim> strides_of(const Shape& shape, const Layout& layout) {
   return strides;
 }
 
-Layouts choose_layouts(const ir::Graph& graph, const std::vector<NodeFacts>& facts) {
+Layouts choose_layouts(const ir::Graph& graph, const Facts& facts) {
   Classes classes(graph.values.size());
   std::vector<char> wanted(graph.values.size(), 0), fixed(graph.values.size(), 0);
   const auto is_image = [&](ir::ValueId id) { return graph.type(id).shape.size() == 4; };

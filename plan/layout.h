@@ -24,6 +24,6 @@ Layout default_layout(std::size_t rank);
 std::vector<Dim> strides_of(const Shape& shape, const Layout& layout);
 
 /// Values that hand kernels touch stay in the graph's order.
-Layouts choose_layouts(const ir::Graph& graph, const std::vector<NodeFacts>& facts);
+Layouts choose_layouts(const ir::Graph& graph, const Facts& facts);
 
 }  // namespace plait::plan

@@ -2,6 +2,7 @@
 // reads inside its group is a value of the kernel, what it reads elsewhere is a load.
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include "loop/contraction.h"
@@ -13,9 +14,10 @@ namespace plait::plan {
 /// Everything lowering looks at; it changes none of it.
 struct Sight {
   const ir::Graph& graph;
-  const std::vector<NodeFacts>& facts;
+  const Facts& facts;
   const Layouts& layouts;
   const Grouping& grouping;
+  std::unordered_set<ir::ValueId> advanced{};  // states that the graph gives a next value
 };
 
 struct Lowered {

@@ -57,7 +57,7 @@ bool overwrites(const DraftStep& step, ir::ValueId u, ir::ValueId v) {
   if (std::find(whole.begin(), whole.end(), u) != whole.end()) return false;
   bool found = false;
   for (std::size_t k = 0; k < step.kernels.size(); ++k) {
-    const loop::Kernel& kernel = step.kernels[k];
+    const loop::Kernel& kernel = *step.kernels[k];
     const auto number = [&](ir::ValueId id) {
       const auto it = std::find(step.values[k].begin(), step.values[k].end(), id);
       return it == step.values[k].end() ? -1 : static_cast<int>(it - step.values[k].begin());

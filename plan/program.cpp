@@ -56,13 +56,16 @@ Program make_program(const ir::Graph& given, const Target& target, const Options
   clock.lap("text");
   const std::optional<Rounded> rounded = options.fuse ? keep_rounded(given, p.log) : std::nullopt;
   const ir::Graph& graph = rounded ? rounded->graph : given;
-  const std::vector<NodeFacts> facts = facts_of(graph);
+  const Facts facts(graph);
   clock.lap("facts");
   const Layouts layouts = choose_layouts(graph, facts);
   clock.lap("layout");
   const Grouping grouping = group(graph, facts, layouts, {.fuse = options.fuse}, p.log);
   clock.lap("group");
-  const Sight sight{graph, facts, layouts, grouping};
+  Sight sight{graph, facts, layouts, grouping};
+  for (const ir::NextState& n : graph.nexts) {
+    sight.advanced.insert(graph.find_state(n.state)->value);
+  }
   Draft draft = make_draft(sight, target, options, most, p.log);
   clock.lap("lower and choose");
   std::vector<DraftStep> ordered;
