@@ -67,6 +67,9 @@ Finding cache() {
       "kernels are compiled anew by every run: set PLAIT_CACHE to a folder that can be written";
   try {
     const std::string folder = codegen::cache_folder();
+    if (std::string why = codegen::cache::refusal_of(folder); !why.empty()) {
+      return {"cache", false, std::move(why), kCosts};
+    }
     if (!can_write(folder)) return {"cache", false, folder + " cannot be written", kCosts};
     std::size_t count = 0;
     std::int64_t bytes = 0;

@@ -1,9 +1,12 @@
 // The cache on disk. A file is its bytes and a seal behind them (a shared object may carry one: the
-// loader reads what the headers name). Only names of our own patterns are ever removed.
+// loader reads what the headers name). Only names of our own patterns are ever removed. The folder
+// is opened and looked at first; everything in it is reached from there.
 #include "codegen/cache.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <random>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -87,13 +91,14 @@ std::string hexadecimal(std::uint64_t value) {
 }
 
 /// The whole of an open file; false on an error.
-bool read_all(int file, std::string& bytes) {
+bool read_all(const Descriptor& file, std::string& bytes) {
   struct stat about {};
-  if (::fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  if (::fstat(file.number(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
   bytes.resize(static_cast<std::size_t>(about.st_size));
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t got = ::read(file, bytes.data() + done, bytes.size() - done);
+    const ssize_t got =
+        ::pread(file.number(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     done += static_cast<std::size_t>(got);
@@ -120,6 +125,55 @@ int make_folder(const std::string& folder) {
   return ::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
 }
 
+Descriptor open_folder(const std::string& path) {
+  return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+/// A file of a folder; never a link, and no waiting for the other end of a pipe.
+Descriptor open_in(const Descriptor& folder, const std::string& name) {
+  constexpr int kHow = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  return Descriptor(::openat(folder.number(), name.c_str(), kHow));
+}
+
+std::string unused_name(std::string_view prefix) {
+  std::random_device random;
+  const std::uint64_t high = random();
+  return std::string(prefix) + hexadecimal(high << 32 | random());
+}
+
+/// The cache's folder. Without one, `refusal` says whose it is or `error` why it cannot be opened.
+struct OpenFolder {
+  explicit OpenFolder(const std::string& path) : folder(open_folder(path)) {
+    error = folder ? 0 : errno;
+    const std::string others = folder ? others_may_write(folder) : "";
+    if (others.empty()) return;
+    error = EPERM;
+    folder.reset();
+    refusal = str(path, " ", others, ", or set PLAIT_CACHE to a folder of your own");
+  }
+  Descriptor folder;
+  int error = 0;
+  std::string refusal{};
+};
+
+/// Writes a file beside its name, and renames it.
+int write_file(const std::string& path, const std::string& name, std::string_view bytes) {
+  if (const int error = make_folder(path)) return error;
+  const OpenFolder opened(path);
+  if (!opened.folder) return opened.error;
+  const int folder = opened.folder.number();
+  const std::string temporary = unused_name(kTemporary);
+  Descriptor file(::openat(folder, temporary.c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return errno;
+  int error = write_all(file.number(), bytes);
+  if (error == 0 && ::fsync(file.number()) != 0) error = errno;
+  file.reset();
+  if (error == 0 && ::renameat(folder, temporary.c_str(), folder, name.c_str()) != 0) error = errno;
+  if (error != 0) ::unlinkat(folder, temporary.c_str(), 0);
+  return error;
+}
+
 std::string entry_name(const std::string& kind, std::uint64_t key) {
   return kind + "-" + hexadecimal(key) + std::string(kSuffix);
 }
@@ -141,29 +195,43 @@ bool is_entry(std::string_view name) {
 }
 
 /// Removes a work folder unless its process still holds it.
-void remove_stale_work(const std::string& path) {
-  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
+void remove_stale_work(const Descriptor& folder, const std::string& path, const std::string& name) {
+  const Descriptor work = open_in(folder, name);
   std::error_code ignored;
-  if (::flock(folder, LOCK_EX | LOCK_NB) == 0) files::remove_all(path, ignored);
-  ::close(folder);
+  if (work && ::flock(work.number(), LOCK_EX | LOCK_NB) == 0) {
+    files::remove_all(path + "/" + name, ignored);
+  }
 }
 
 struct Entry {
   timespec used;
   std::uint64_t bytes;
-  std::string path;
+  std::string name;
 };
 
-void remove_oldest(std::vector<Entry>& entries, std::uint64_t total, std::uint64_t target) {
+void remove_oldest(const Descriptor& folder, std::vector<Entry>& entries, std::uint64_t total,
+                   std::uint64_t target) {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec
                                           : a.used.tv_nsec < b.used.tv_nsec;
   });
   for (const Entry& entry : entries) {
     if (total <= target) return;
-    if (::unlink(entry.path.c_str()) == 0) total -= entry.bytes;
+    if (::unlinkat(folder.number(), entry.name.c_str(), 0) == 0) total -= entry.bytes;
   }
+}
+
+std::vector<std::string> names_in(const Descriptor& folder) {
+  std::vector<std::string> names;
+  const int again = ::fcntl(folder.number(), F_DUPFD_CLOEXEC, 0);
+  DIR* const list = again >= 0 ? ::fdopendir(again) : nullptr;
+  if (list == nullptr) {
+    if (again >= 0) ::close(again);
+    return names;
+  }
+  while (const dirent* entry = ::readdir(list)) names.emplace_back(entry->d_name);
+  ::closedir(list);
+  return names;
 }
 
 }  // namespace
@@ -195,35 +263,46 @@ std::optional<std::size_t> whole(std::string_view file, std::string_view name) {
   return bytes.size();
 }
 
-std::optional<std::string> read_entry(const std::string& folder, const std::string& name) {
-  const int file = ::open((folder + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
-  std::string bytes;
-  std::optional<std::size_t> length;
-  if (read_all(file, bytes)) length = whole(bytes, name);
-  if (length) ::futimens(file, nullptr);  // used now; only a hint for sweep
-  ::close(file);
-  if (!length) return std::nullopt;
-  bytes.resize(*length);
-  return bytes;
+std::string refusal_of(const std::string& folder) { return OpenFolder(folder).refusal; }
+
+File open_entry(const std::string& folder, const std::string& name) {
+  File out;
+  OpenFolder opened(folder);
+  out.refusal = std::move(opened.refusal);
+  if (!opened.folder) return out;
+  Descriptor file = open_in(opened.folder, name);
+  const std::string others = file             ? others_may_write(file)
+                             : errno == ELOOP ? "is a link: remove it"
+                                              : "";
+  if (!others.empty()) out.refusal = str(folder, "/", name, " ", others);
+  if (!file || !others.empty() || !read_all(file, out.bytes)) return out;
+  const std::optional<std::size_t> length = whole(out.bytes, name);
+  if (!length) return out;
+  ::futimens(file.number(), nullptr);  // used now; only a hint for sweep
+  out.bytes.resize(*length);
+  out.file = std::move(file);
+  return out;
 }
 
 int write_entry(const std::string& folder, const std::string& name, std::string_view bytes) {
-  if (const int error = make_folder(folder)) return error;
-  std::string temporary = folder + "/" + std::string(kTemporary) + "XXXXXX";
-  const int file = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (file < 0) return errno;
-  int error = write_all(file, sealed(bytes, name));
-  if (error == 0 && ::fsync(file) != 0) error = errno;
-  if (::close(file) != 0 && error == 0) error = errno;
-  if (error == 0 && ::rename(temporary.c_str(), (folder + "/" + name).c_str()) != 0) error = errno;
-  if (error != 0) ::unlink(temporary.c_str());
-  return error;
+  return write_file(folder, name, sealed(bytes, name));
+}
+
+std::string keep_text(const std::string& name, std::string_view text) {
+  try {
+    const std::string folder = cache_folder();
+    return write_file(folder, name, text) == 0 ? folder + "/" + name : "";
+  } catch (const RunError&) {
+    return "";
+  }
 }
 
 std::optional<std::string> load(const std::string& kind, std::uint64_t key) {
   try {
-    return read_entry(cache_folder(), entry_name(kind, key));
+    File entry = open_entry(cache_folder(), entry_name(kind, key));
+    if (!entry.refusal.empty()) say_once("the cache is not used", entry.refusal);
+    if (!entry) return std::nullopt;
+    return std::move(entry.bytes);
   } catch (const RunError&) {
     return std::nullopt;
   }
@@ -242,46 +321,66 @@ bool store(const std::string& kind, std::uint64_t key, std::string_view bytes) {
 }
 
 WorkFolder::WorkFolder(const std::string& parent) {
-  error_ = make_folder(parent);
-  if (error_ != 0) return;
-  std::string path = parent + "/" + std::string(kWork) + "XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) {
-    error_ = errno;
+  if (const int error = make_folder(parent)) {
+    why_ = std::strerror(error);
     return;
   }
-  path_ = path;
-  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ >= 0) ::flock(lock_, LOCK_EX | LOCK_NB);  // where it cannot be held, age protects it
+  const Descriptor opened = open_folder(parent);
+  why_ = opened ? others_may_replace(opened) : std::strerror(errno);
+  if (!why_.empty()) return;
+  const std::string name = unused_name(kWork);
+  if (::mkdirat(opened.number(), name.c_str(), 0700) == 0) {
+    folder_ = open_in(opened, name);
+    why_ = folder_ ? others_may_write(folder_) : std::strerror(errno);
+  } else {
+    why_ = std::strerror(errno);
+  }
+  if (!why_.empty()) return;
+  path_ = parent + "/" + name;
+  ::flock(folder_.number(), LOCK_EX | LOCK_NB);  // where it cannot be held, age protects it
 }
 
 WorkFolder::~WorkFolder() {
   std::error_code ignored;
   if (!path_.empty()) files::remove_all(path_, ignored);
-  if (lock_ >= 0) ::close(lock_);
 }
 
-void sweep(const std::string& folder, std::uint64_t max_bytes) {
+std::string WorkFolder::anchor() const {
+  // Of a process that others may not look into, those it starts cannot either.
+  if (::prctl(PR_GET_DUMPABLE) != 1) return path_;
+  std::string anchor = str("/proc/", ::getpid(), "/fd/", folder_.number());
+  return ::access(anchor.c_str(), W_OK) == 0 ? anchor : path_;
+}
+
+File WorkFolder::open(const std::string& name) const {
+  File out;
+  Descriptor file = open_in(folder_, name);
+  if (file && read_all(file, out.bytes)) out.file = std::move(file);
+  return out;
+}
+
+void sweep(const std::string& path, std::uint64_t max_bytes) {
+  const OpenFolder opened(path);
+  if (!opened.folder) return;
   std::vector<Entry> entries;
   std::uint64_t total = 0;
-  std::error_code error;
   const std::time_t now = std::time(nullptr);
-  for (files::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
-    const std::string name = i->path().filename().string();
-    const std::string path = i->path().string();
+  for (const std::string& name : names_in(opened.folder)) {
     struct stat about {};
-    if (::lstat(path.c_str(), &about) != 0) continue;
+    const int folder = opened.folder.number();
+    if (::fstatat(folder, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
     const bool stale = now - about.st_mtime > kStaleSeconds;
     if (S_ISREG(about.st_mode) && is_entry(name)) {
       const auto bytes = static_cast<std::uint64_t>(about.st_size);
-      entries.push_back({about.st_mtim, bytes, path});
+      entries.push_back({about.st_mtim, bytes, name});
       total += bytes;
     } else if (stale && S_ISREG(about.st_mode) && name.starts_with(kTemporary)) {
-      ::unlink(path.c_str());
+      ::unlinkat(folder, name.c_str(), 0);
     } else if (stale && S_ISDIR(about.st_mode) && name.starts_with(kWork)) {
-      remove_stale_work(path);
+      remove_stale_work(opened.folder, path, name);
     }
   }
-  if (total > max_bytes) remove_oldest(entries, total, max_bytes / 4 * 3);
+  if (total > max_bytes) remove_oldest(opened.folder, entries, total, max_bytes / 4 * 3);
 }
 
 }  // namespace cache

@@ -16,7 +16,6 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -92,11 +91,15 @@ std::string first_lines(const std::string& text) {
   throw Bug("generated C does not compile: " + said);
 }
 
-/// Empty when it cannot be loaded: another process swept it away just now, or it is not for this
-/// system; either way it is made again.
-Library open_entry(const std::string& folder, const std::string& name) {
+/// Empty when it is not there or cannot be loaded (it is not for this system): it is made again.
+/// `refusal` is set where it is somebody else's.
+Library from_cache(const std::string& folder, const std::string& name, std::string& refusal) {
+  if (folder.empty()) return {};
+  const cache::File entry = cache::open_entry(folder, name);
+  if (!entry.refusal.empty()) refusal = entry.refusal;
+  if (!entry) return {};
   try {
-    return Library::open(folder + "/" + name);
+    return Library::load(entry.file, entry.bytes);
   } catch (const RunError&) {
     return {};
   }
@@ -173,8 +176,8 @@ class Batch {
       std::vector<std::string> command = command_;
       command.insert(command.end(), {"-o", base + ".so", base + ".c", "-lm"});
       const Outcome outcome = run_program(command, place.folder);
-      const bool made = ::access((base + ".so").c_str(), R_OK) == 0;
-      if (outcome.ok() && made) return keep(source, place, base + ".so");
+      const cache::File made = place.work->open(source.name + ".so");
+      if (outcome.ok() && made) return keep(source, place, made);
       const std::string trouble = disk_trouble(outcome, place.folder);
       if (trouble.empty()) {
         raise_failure(outcome, base + ".c", place.parent + "/" + source.name + ".c");
@@ -184,18 +187,16 @@ class Batch {
   }
 
   /// Into the cache if that is where we are, and loaded from there; else from where it is.
-  Library keep(const Source& source, const Place& place, const std::string& path) {
+  Library keep(const Source& source, const Place& place, const cache::File& made) {
     if (place.parent == folder_) {
-      std::ifstream in(path, std::ios::binary);
-      std::ostringstream bytes;
-      bytes << in.rdbuf();
       const std::string name = source.name + ".so";
-      const int error = in.good() ? cache::write_entry(folder_, name, bytes.str()) : EIO;
-      Library kept = error == 0 ? open_entry(folder_, name) : Library();
+      const int error = cache::write_entry(folder_, name, made.bytes);
+      std::string ignored;
+      Library kept = error == 0 ? from_cache(folder_, name, ignored) : Library();
       if (kept) return kept;
       if (error != 0) places_.remember(place, std::strerror(error));
     }
-    return Library::open(path);
+    return Library::load(made.file, made.bytes);
   }
 
   std::vector<Source*> sources_;
@@ -209,17 +210,11 @@ class Batch {
   int done_ = 0;
 };
 
-Library from_cache(const std::string& folder, const std::string& name) {
-  if (folder.empty() || !cache::read_entry(folder, name)) return {};
-  return open_entry(folder, name);
-}
-
-void tell(const CompileOptions& options, const std::string& why) {
-  const std::string text = "the cache of compiled kernels is not used: " + why;
+void tell(const CompileOptions& options, const std::string& what, const std::string& why) {
   if (options.note) {
-    options.note(text);
+    options.note(what + ": " + why);
   } else {
-    std::fprintf(stderr, "plait: %s\n", text.c_str());
+    say_once(what, why);
   }
 }
 
@@ -233,9 +228,12 @@ Built build(const std::vector<std::string>& sources, const CompileOptions& optio
   std::string why_no_cache;
   try {
     folder = cache_folder();
+    why_no_cache = cache::refusal_of(folder);
+    if (!why_no_cache.empty()) folder.clear();
   } catch (const RunError& e) {
     why_no_cache = e.what();
   }
+  std::string refusal;  // of an entry
   std::map<std::string, Source> by_name;
   std::vector<Source*> of;  // per source: equal ones share
   std::vector<Source*> missing;
@@ -245,7 +243,7 @@ Built build(const std::vector<std::string>& sources, const CompileOptions& optio
     const auto [at, fresh] = by_name.try_emplace(name, Source{&text, name, {}, nullptr});
     Source& source = at->second;
     of.push_back(&source);
-    if (fresh) source.library = from_cache(folder, name + ".so");
+    if (fresh) source.library = from_cache(folder, name + ".so", refusal);
     if (source.library) ++built.from_cache;
     if (fresh && !source.library) missing.push_back(&source);
   }
@@ -262,7 +260,11 @@ Built build(const std::vector<std::string>& sources, const CompileOptions& optio
     for (const Source* source : missing) {
       if (source->error != nullptr) std::rethrow_exception(source->error);
     }
-    if (const std::string why = places.why_left(); !why.empty()) tell(options, why);
+    if (const std::string why = places.why_left(); !why.empty()) {
+      tell(options, "the cache of compiled kernels is not used", why);
+    } else if (!refusal.empty()) {
+      tell(options, "a compiled kernel is not taken from the cache", refusal);
+    }
     if (!folder.empty()) cache::sweep(folder);
   }
   for (const Source* source : of) built.libraries.push_back(source->library);

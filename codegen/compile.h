@@ -19,7 +19,8 @@ struct CompileOptions {
   /// not count in `total`).
   std::function<void(int done, int total, double seconds)> progress;
   /// Told, at most once a build, that the cache cannot be used and why (a full disk, a read-only
-  /// folder); the build goes on. Left empty, it goes to stderr.
+  /// folder, one that somebody else may write); the build goes on. Left empty, it goes to stderr,
+  /// each reason once.
   std::function<void(const std::string& text)> note;
 };
 

@@ -1,12 +1,11 @@
-// dlopen, and the way round a folder that nothing may be executed from.
+// dlopen of an open file, and the way round a folder that nothing may be executed from.
 #include "codegen/library.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
 
 #include "base/error.h"
 
@@ -14,49 +13,51 @@ namespace plait::codegen {
 
 struct Library::Loaded {
   void* handle = nullptr;
-  // Stays open as long as the handle: the loader knows a library by its name, and /proc/self/fd/N
-  // must not come to mean another one.
-  int memory = -1;
   Loaded() = default;
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
   ~Loaded() {
     if (handle != nullptr) ::dlclose(handle);
-    if (memory >= 0) ::close(memory);
   }
 };
 
 namespace {
 
-/// A copy of the file in memory; -1 when there cannot be one.
-int copy_to_memory(const std::string& path) {
-  const int from = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (from < 0) return -1;
-  const int to = ::memfd_create("plait", MFD_CLOEXEC);
-  struct stat file {};
-  bool copied = to >= 0 && ::fstat(from, &file) == 0;
-  for (off_t done = 0; copied && done < file.st_size;) {
-    copied = ::sendfile(to, from, &done, static_cast<std::size_t>(file.st_size - done)) > 0;
+/// A path of the open file that no other load has: the loader takes two of one name for the same
+/// library, and a descriptor's number is used again.
+std::string path_of(const Descriptor& file) {
+  static std::atomic<std::uint64_t> loads{0};
+  std::string path = "/proc/self/fd/";
+  for (std::uint64_t n = ++loads; n > 0; n >>= 1) path += n & 1 ? ".//" : "./";
+  return str(path, file.number());
+}
+
+void* open_library(const Descriptor& file) {
+  return ::dlopen(path_of(file).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+Descriptor copy_in_memory(std::string_view bytes) {
+  Descriptor copy(::memfd_create("plait", MFD_CLOEXEC));
+  while (copy && !bytes.empty()) {
+    const ssize_t put = ::write(copy.number(), bytes.data(), bytes.size());
+    if (put <= 0) return {};
+    bytes.remove_prefix(static_cast<std::size_t>(put));
   }
-  ::close(from);
-  if (to >= 0 && !copied) ::close(to);
-  return copied ? to : -1;
+  return copy;
 }
 
 }  // namespace
 
-Library Library::open(const std::string& path) {
+Library Library::load(const Descriptor& file, std::string_view bytes) {
   Library library;
   library.loaded_ = std::make_shared<Loaded>();
   Loaded& loaded = *library.loaded_;
-  loaded.handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  loaded.handle = open_library(file);
   if (loaded.handle != nullptr) return library;
   const char* said = ::dlerror();
   const std::string reason = said != nullptr ? said : "unknown";
-  loaded.memory = copy_to_memory(path);
-  if (loaded.memory >= 0) {
-    loaded.handle = ::dlopen(str("/proc/self/fd/", loaded.memory).c_str(), RTLD_NOW | RTLD_LOCAL);
-  }
+  const Descriptor copy = copy_in_memory(bytes);
+  if (copy) loaded.handle = open_library(copy);
   if (loaded.handle == nullptr) throw RunError("a compiled kernel cannot be loaded: " + reason);
   return library;
 }

@@ -3,6 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+
+#include "codegen/trusted.h"
 
 namespace plait::codegen {
 
@@ -12,9 +15,10 @@ class Library {
   /// Empty: symbol() is a Bug.
   Library() = default;
 
-  /// Loads the file at `path`; where it cannot be mapped from there (a folder mounted noexec), a
-  /// copy in memory. RunError with the loader's reason when neither can be had.
-  static Library open(const std::string& path);
+  /// Loads an open file, whatever its name means by now; `bytes` is what it holds. Where it cannot
+  /// be mapped (a folder mounted noexec), a copy in memory. RunError with the loader's reason when
+  /// neither can be had.
+  static Library load(const Descriptor& file, std::string_view bytes);
 
   /// The address of a function or variable; a Bug when the library has no such name.
   void* symbol(const std::string& name) const;

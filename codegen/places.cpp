@@ -2,7 +2,6 @@
 #include "codegen/places.h"
 
 #include <cstdlib>
-#include <cstring>
 
 #include "base/error.h"
 
@@ -25,8 +24,8 @@ Place Places::current() {
       candidate.folder = std::make_unique<cache::WorkFolder>(candidate.parent);
     }
     const cache::WorkFolder& folder = *candidate.folder;
-    if (!folder.path().empty()) return {at_, candidate.parent, folder.path()};
-    add_reason(candidate.parent, std::strerror(folder.error()));
+    if (!folder.path().empty()) return {at_, candidate.parent, &folder, folder.anchor()};
+    add_reason(candidate.parent, folder.why());
   }
   throw RunError(str("there is no folder to compile kernels in: ", why_left_,
                      ". Free some space or set PLAIT_CACHE=<folder>"));

@@ -13,8 +13,9 @@ namespace plait::codegen {
 
 struct Place {
   std::size_t number;
-  std::string parent;  ///< the cache's folder, or /tmp, ..
-  std::string folder;  ///< the work folder in it
+  std::string parent;             ///< the cache's folder, or /tmp, ..
+  const cache::WorkFolder* work;  ///< in it
+  std::string folder;             ///< its anchor
 };
 
 /// Shared by the threads of a build.

@@ -62,5 +62,15 @@ TEST(Doctor, WithoutACache) {
   EXPECT_NE(o.out.find("/dev/null/none cannot be written"), std::string::npos) << o.out;
 }
 
+TEST(Doctor, ACacheThatOthersMayWrite) {
+  const TemporaryFolder folder;
+  const Outcome o =
+      shell("chmod 777 " + folder.path() + "; PLAIT_CACHE=" + folder.path() + " $PLAIT doctor");
+  EXPECT_EQ(o.code, 0);
+  EXPECT_NE(o.out.find(folder.path() + " may be written by others (mode 0777): chmod go-w it"),
+            std::string::npos)
+      << o.out;
+}
+
 }  // namespace
 }  // namespace plait::test

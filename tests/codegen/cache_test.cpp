@@ -139,7 +139,7 @@ TEST_F(Cache, WorkFolderGoesWithItsFiles) {
   write_text(temporary_ / "file", "x");
   const cache::WorkFolder nowhere(temporary_ / "file/below");
   EXPECT_TRUE(nowhere.path().empty());
-  EXPECT_NE(nowhere.error(), 0);
+  EXPECT_EQ(nowhere.why(), "Not a directory");
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ constexpr int kSkip = 77;
 TEST_F(CompileTrouble, FullDisk) {
   for (std::size_t left : {0, 4096, 16384, 32768, 65536, 81920, 98304, 114688, 262144}) {
     const pid_t child = start_process([&] {
-      if (!own_mounts() || !small_disk(cache_, "size=512k")) return kSkip;
+      if (!own_mounts() || !small_disk(cache_, "size=512k,mode=0700")) return kSkip;
       fill(cache_, left);
       if (build_and_call({1, 2}, options_) != 0) return 1;
       const bool kept = entries().size() == 2;
@@ -210,7 +210,8 @@ TEST_F(CompileTrouble, NothingMayBeExecutedFromTheFolder) {
   const pid_t child = start_process([&] {
     std::filesystem::create_directories(cache_);
     if (!own_mounts()) return kSkip;
-    if (::mount("tmpfs", cache_.c_str(), "tmpfs", MS_NOEXEC, "size=16m") != 0) return kSkip;
+    if (::mount("tmpfs", cache_.c_str(), "tmpfs", MS_NOEXEC, "size=16m,mode=0700") != 0)
+      return kSkip;
     if (build_and_call({1, 2}, options_) != 0) return 1;
     const Built one = build({adds(1)});
     const Built two = build({adds(2)});

@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
-#include <fstream>
 #include <mutex>
 #include <optional>
 #include <sstream>
@@ -48,12 +47,8 @@ std::string first_lines(const std::string& text) {
 
 [[noreturn]] void raise_failure(const std::string& text, const std::string& name,
                                 const std::string& log) {
-  std::string where;
-  try {
-    const std::string path = codegen::cache_folder() + "/" + name + ".c";
-    if (std::ofstream(path) << text << std::flush) where = "; the text is " + path;
-  } catch (const RunError&) {  // no folder: the log has to do
-  }
+  const std::string path = codegen::cache::keep_text(name + ".c", text);
+  const std::string where = path.empty() ? "" : "; the text is " + path;
   throw Bug(str("generated CUDA C++ does not compile", where, ":", first_lines(log)));
 }
 
