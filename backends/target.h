@@ -89,6 +89,15 @@ struct Choice {
   bool turned = false;  // an epilogue had better run along m: see Part::turned
 };
 
+/// What choices are made by, besides rules: kept with a program, so that planning its graph again
+/// makes the same program.
+using TuningResults = std::map<std::string, std::string>;  // by kind and key (tuning.h)
+struct Tuning {
+  bool measure = false;   // time the candidates
+  TuningResults given{};  // of the planning that is repeated
+  TuningResults used{};   // those that choices were made by
+};
+
 /// Printed code of one kernel, with the call that runs it.
 struct PrintedLoop {
   LoopCall call;     // buffers are filled in by the caller
@@ -171,10 +180,10 @@ class Target {
   virtual PrintedLoop print(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                             bool fixed, const std::string& variant) const = 0;
 
-  /// `largest` binds every symbol to the end of its range. `measure`: time the candidates. What
-  /// follows the contraction is `epilogue`; null: the product is the result.
+  /// `largest` binds every symbol to the end of its range. What follows the contraction is
+  /// `epilogue`; null: the product is the result.
   virtual Choice choose(const loop::Contraction& contraction, const loop::Kernel* epilogue,
-                        bool b_constant, const DimBindings& largest, bool measure) const = 0;
+                        bool b_constant, const DimBindings& largest, Tuning& tuning) const = 0;
   virtual Choice choose(const LoopCall& call, const DimBindings& largest) const = 0;
   /// For a part that is the whole product, bare, or whose product is left apart; nothing where one
   /// launch of several is no faster.

@@ -1,7 +1,6 @@
 // Compiling FILE, or reading the plan that it is.
 #include "cli/compiled.h"
 
-#include <chrono>
 #include <filesystem>
 
 #include "backends/backends.h"
@@ -53,45 +52,53 @@ DimBindings set_sizes(const Args& args) {
 }
 
 /// What keeps a plan from running here; empty when nothing does.
-std::string obstacle(const plan::Program& program, const Target& target) {
-  if (program.target != target.identity()) {
-    return str("was compiled for ", program.target, "; this is ", target.identity());
+std::string obstacle(const plan::Program& stored, const Target& target) {
+  if (stored.target != target.identity()) {
+    return str("was compiled for ", stored.target, "; this is ", target.identity());
   }
-  if (program.threads != target.threads()) {
-    return str("was compiled for ", program.threads, " threads, not for ", target.threads());
+  if (stored.threads != target.threads()) {
+    return str("was compiled for ", stored.threads, " threads, not for ", target.threads());
   }
   return "";
 }
 
+/// The program of a plan, planned again from its graph and its measurements: nothing of what the
+/// file says of steps, memory and code is run. `why` is set where the plan says something else.
+Compiled replanned(const plan::Program& stored, const ir::Graph& graph, const Target& target,
+                   const plan::Options& options, std::string& why) {
+  Compiled out = compile(graph, target, {.plan = options, .passes = false, .tuned = stored.tuning});
+  const std::string other = plan::difference(out.program, stored);
+  if (!other.empty()) {
+    why = str("is not what this build of Plait plans for its graph (", other,
+              "): it is of another build, or was changed");
+  }
+  out.program.log = stored.log;  // the passes' too
+  return out;
+}
+
 Planned read_plan(const Args& args) {
-  const auto start = std::chrono::steady_clock::now();
   const std::string file = args.words()[0];
   if (args.has("--graph")) throw UsageError("--graph: a plan holds one graph");
   if (args.has("--measure") || args.has("--no-fuse")) {
     throw UsageError("--measure and --no-fuse are said when a plan is compiled");
   }
   Planned out;
-  out.compiled.program = plan::from_bytes(io::read_file(file), file);
-  plan::Program& program = out.compiled.program;
+  const plan::Program stored = plan::from_bytes(io::read_file(file), file);
   io::Import import;
-  import.package.graphs = {ir::parse_graph(program.graph_text, file)};
+  import.package.graphs = {ir::parse_graph(stored.graph_text, file)};
+  const ir::Graph& graph = import.package.graphs[0];
   out.graph = set_symbols(import, args).graphs[0];
   out.sizes = set_sizes(args);
-  out.options = options_from(program.options);
+  out.options = options_from(stored.options);
   TargetOptions options = target_options(args);
-  if (!args.has("--threads")) options.threads = program.threads;
-  out.target = target_named(args.text("--backend", program.backend), options);
-  const std::string why = obstacle(program, *out.target);
+  if (!args.has("--threads")) options.threads = stored.threads;
+  out.target = target_named(args.text("--backend", stored.backend), options);
+  std::string why = obstacle(stored, *out.target);
+  if (why.empty()) out.compiled = replanned(stored, graph, *out.target, out.options, why);
   if (!why.empty() && !args.has("--rebuild")) {
     fail(file, ": ", why, ": compile again here, or say --rebuild");
   }
-  if (!why.empty()) {
-    out.compiled = compile(import.package.graphs[0], *out.target, {.plan = out.options});
-  } else {
-    out.compiled.from_cache = true;
-    out.compiled.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
+  if (!why.empty()) out.compiled = compile(graph, *out.target, {.plan = out.options});
   return out;
 }
 

@@ -48,9 +48,9 @@ int weight_of(const loop::Kernel& k) {
 
 class Drafting {
  public:
-  Drafting(const Sight& s, const Target& target, const Options& options, const DimBindings& largest,
+  Drafting(const Sight& s, const Target& target, const DimBindings& largest, Tuning& tuning,
            DecisionLog& log)
-      : s_(s), target_(target), options_(options), largest_(largest), log_(log) {}
+      : s_(s), target_(target), largest_(largest), tuning_(tuning), log_(log) {}
 
   Draft run() {
     draft_.whole = is_small();
@@ -201,7 +201,7 @@ class Drafting {
       if (!bare) low = lower_epilogue(s_, g, part, false);
       Choice choice = draft_.whole ? Choice{}
                                    : target_.choose(part.contraction, low ? &low->kernel : nullptr,
-                                                    call.b_constant, largest_, options_.measure);
+                                                    call.b_constant, largest_, tuning_);
       const bool generated = draft_.whole || choice.generated;
       if (!bare && choice.turned) {  // along the result's own memory
         Lowered turned = lower_epilogue(s_, g, part, true);
@@ -284,8 +284,8 @@ class Drafting {
 
   const Sight& s_;
   const Target& target_;
-  const Options& options_;
   const DimBindings& largest_;
+  Tuning& tuning_;
   DecisionLog& log_;
   Draft draft_;
   std::unordered_map<std::string, First> known_;  // by signature
@@ -293,9 +293,9 @@ class Drafting {
 
 }  // namespace
 
-Draft make_draft(const Sight& sight, const Target& target, const Options& options,
-                 const DimBindings& largest, DecisionLog& log) {
-  return Drafting(sight, target, options, largest, log).run();
+Draft make_draft(const Sight& sight, const Target& target, const DimBindings& largest,
+                 Tuning& tuning, DecisionLog& log) {
+  return Drafting(sight, target, largest, tuning, log).run();
 }
 
 DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, const ir::Type& type,

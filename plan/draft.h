@@ -48,8 +48,8 @@ void each_buffer(Call& call, Visit visit) {
   }
 }
 
-Draft make_draft(const Sight& sight, const Target& target, const Options& options,
-                 const DimBindings& largest, DecisionLog& log);
+Draft make_draft(const Sight& sight, const Target& target, const DimBindings& largest,
+                 Tuning& tuning, DecisionLog& log);
 
 /// Copies one value's elements to another of the same type and layout.
 DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, const ir::Type& type,

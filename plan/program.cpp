@@ -41,7 +41,8 @@ DimBindings largest(const std::map<std::string, Dim>& symbols) {
   return out;
 }
 
-Program make_program(const ir::Graph& given, const Target& target, const Options& options) {
+Program make_program(const ir::Graph& given, const Target& target, const Options& options,
+                     const TuningResults& tuned) {
   Program p;
   Clock clock(p.seconds);
   p.graph_name = given.name;
@@ -66,7 +67,9 @@ Program make_program(const ir::Graph& given, const Target& target, const Options
   for (const ir::NextState& n : graph.nexts) {
     sight.advanced.insert(graph.find_state(n.state)->value);
   }
-  Draft draft = make_draft(sight, target, options, most, p.log);
+  Tuning tuning{options.measure, tuned};
+  Draft draft = make_draft(sight, target, most, tuning, p.log);
+  p.tuning = std::move(tuning.used);
   clock.lap("lower and choose");
   std::vector<DraftStep> ordered;
   for (int i : choose_order(graph, draft, options, p.log)) {

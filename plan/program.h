@@ -73,6 +73,7 @@ struct Program {
   std::string graph_text;  // of the graph that was planned
   std::string backend, target;
   std::string options;
+  TuningResults tuning;  // that choices were made by
   int threads = 1;
   std::map<std::string, Dim> symbols;
 
@@ -102,16 +103,23 @@ struct Program {
 };
 
 /// Graph to program: group, choose, order, place. The graph is what the passes left, composites
-/// expanded. UserError on what the target cannot run.
-Program make_program(const ir::Graph& graph, const Target& target, const Options& options = {});
+/// expanded. UserError on what the target cannot run. `tuned`: what was measured for the same graph
+/// before, which then makes the same program.
+Program make_program(const ir::Graph& graph, const Target& target, const Options& options = {},
+                     const TuningResults& tuned = {});
 
 /// Over graph, target and options: programs of one hash are the same.
 std::uint64_t program_hash(const ir::Graph& graph, const Target& target, const Options& options);
 
 /// A file's content: text, with a check of its length and content. UserError naming `where` when it
-/// is not one, is cut, or is of another version.
+/// is not one, is cut, or is of another version. A program is code: one from a file that anybody
+/// may have changed is not run, but compared with what its graph gives (run/compile.h).
 std::string to_bytes(const Program& program);
 Program from_bytes(std::string_view bytes, const std::string& where);
+
+/// What differs in two programs, but for the log and how long planning took: "step 3, %conv1: its
+/// kernel is a, not b". Empty: nothing does.
+std::string difference(const Program& made, const Program& stored);
 
 /// The largest value of each symbol.
 DimBindings largest(const std::map<std::string, Dim>& symbols);

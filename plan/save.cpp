@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "plait-plan ";
 // Raised when members keep their names and change their meaning; names are checked anyway.
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr std::size_t kLongestFirstLine = 80;
 
 std::string hash_text(std::string_view body) {

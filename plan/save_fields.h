@@ -135,7 +135,7 @@ template <class A, Is<Program> T>
 void fields(A& a, T& x) {
   a.symbols(x.symbols);
   a("graph_name", x.graph_name)("graph_text", x.graph_text)("backend", x.backend);
-  a("target", x.target)("options", x.options)("threads", x.threads);
+  a("target", x.target)("options", x.options)("tuning", x.tuning)("threads", x.threads);
   a("buffers", x.buffers)("values", x.values)("steps", x.steps);
   a("feeds", x.feeds)("fetches", x.fetches)("states", x.states);
   a("rounded", x.rounded)("constants", x.constants)("texts", x.texts)("whole", x.whole);

@@ -14,12 +14,16 @@ namespace {
 
 constexpr const char* kKind = "plan";  // of the cache's entries
 
-/// What was kept under the key; nothing when it is not there or cannot be read.
-std::optional<plan::Program> kept_program(std::uint64_t key) {
+/// What was kept under the key; nothing when it is not there, cannot be read or was planned by
+/// other measurements.
+std::optional<plan::Program> kept_program(std::uint64_t key,
+                                          const std::optional<TuningResults>& tuned) {
   const std::optional<std::string> bytes = codegen::cache::load(kKind, key);
   if (!bytes) return std::nullopt;
   try {
-    return plan::from_bytes(*bytes, "the cache");
+    plan::Program program = plan::from_bytes(*bytes, "the cache");
+    if (tuned && program.tuning != *tuned) return std::nullopt;
+    return program;
   } catch (const UserError&) {
     return std::nullopt;
   }
@@ -34,21 +38,23 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
   };
   Compiled out;
   const bool use_cache = request.use_cache && !build_id().empty();
-  const std::uint64_t key = use_cache ? fnv1a64(target.build() + build_id(),
-                                                plan::program_hash(graph, target, request.plan))
-                                      : 0;
+  const std::string how = target.build() + build_id() + (request.passes ? "" : " expanded");
+  const std::uint64_t key =
+      use_cache ? fnv1a64(how, plan::program_hash(graph, target, request.plan)) : 0;
   if (use_cache) {
-    if (std::optional<plan::Program> kept = kept_program(key)) {
+    if (std::optional<plan::Program> kept = kept_program(key, request.tuned)) {
       out.program = std::move(*kept);
       out.from_cache = true;
       out.seconds = since();
       return out;
     }
   }
-  PipelineResult passed =
-      run_pipeline(graph, {.requested = {"expand"}, .stop_after = {}, .after_each = {}});
+  PipelineResult passed = run_pipeline(
+      graph,
+      {.requested = {"expand"}, .stop_after = request.passes ? "" : "expand", .after_each = {}});
   out.passes_seconds = since();
-  out.program = plan::make_program(passed.graph, target, request.plan);
+  out.program = plan::make_program(passed.graph, target, request.plan,
+                                   request.tuned.value_or(TuningResults{}));
   out.program.log.insert(out.program.log.begin(), passed.log.begin(), passed.log.end());
   if (use_cache) codegen::cache::store(kKind, key, plan::to_bytes(out.program));
   out.seconds = since();

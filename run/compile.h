@@ -2,6 +2,8 @@
 // compiled before.
 #pragma once
 
+#include <optional>
+
 #include "plan/program.h"
 
 namespace plait {
@@ -9,6 +11,8 @@ namespace plait {
 struct CompileRequest {
   plan::Options plan{};
   bool use_cache = true;
+  bool passes = true;                    // no: the graph is what they left, as a plan holds it
+  std::optional<TuningResults> tuned{};  // of the planning to repeat
 };
 
 struct Compiled {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/build_id.h"
 #include "base/hash.h"
@@ -28,8 +29,23 @@ struct Origin {
 Origin read_origin(const std::string& path) {
   if (!std::filesystem::exists(path)) return {};
   const auto json = nlohmann::json::parse(io::read_file(path), nullptr, false);
-  if (!json.is_object()) return {};
-  return {json.value("hash", ""), json.value("build", "")};
+  const auto text = [&](const char* key) {
+    const bool there = json.is_object() && json.contains(key) && json[key].is_string();
+    return there ? json[key].get<std::string>() : "";
+  };
+  return {text("hash"), text("build")};
+}
+
+/// The folder's program, as it was written; nothing when there is none, or none that can be read.
+std::optional<plan::Program> read_program(const std::string& path,
+                                          std::vector<std::string>& notes) {
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  try {
+    return plan::from_bytes(io::read_file(path), path);
+  } catch (const UserError& e) {
+    notes.push_back(str(e.what(), ": planned anew"));
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -41,20 +57,28 @@ void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
   const Origin now{hex(plan::program_hash(graph, wanted.target, {})),
                    hex(fnv1a64(wanted.target.build() + build_id()))};
   const Origin kept = read_origin(path + ".json");
+  std::optional<plan::Program> stored;
   if (kept.hash == now.hash) {
-    try {
-      session.use_program(wanted.request, plan::from_bytes(io::read_file(path), path));
-      if (kept.build != now.build) {
-        notes.push_back(str(path,
-                            " was planned by another build of Plait: what it computes with "
-                            "may differ in the last bits"));
-      }
-      return;
-    } catch (const UserError& e) {
-      notes.push_back(str(e.what(), ": planned anew"));
-    }
+    stored = read_program(path, notes);
   } else if (!kept.hash.empty()) {
     notes.push_back(str(path, " is for another model, machine or number of threads: planned anew"));
+  }
+  if (stored) {
+    plan::Program made = compile(graph, wanted.target, {.tuned = stored->tuning}).program;
+    const std::string other = plan::difference(made, *stored);
+    if (!other.empty() && kept.build == now.build) {
+      fail(path, " is not the plan of this run's graph (", other,
+           "): it was changed after it was written. Remove it, and the run goes on by a plan made "
+           "anew");
+    }
+    session.use_program(wanted.request, std::move(made));
+    if (kept.build != now.build) {
+      notes.push_back(str(path, " was planned ",
+                          other.empty() ? "" : str("otherwise (", other, ") "),
+                          "by another build of Plait: what it computes with may differ in the last "
+                          "bits"));
+    }
+    if (other.empty()) return;
   }
   folder.write(name, plan::to_bytes(*session.program(wanted.request)));
   folder.write(name + ".json",

@@ -1,5 +1,6 @@
 // The programs of a run, kept in its folder: a resumed run computes with the same kernels in the
-// same order, whatever a newer plan would choose.
+// same order. What lies in the folder is never run: the program is planned again from the graph by
+// the measurements kept there, and must come out the same.
 #pragma once
 
 #include <string>
@@ -16,9 +17,10 @@ struct Wanted {
   const Target& target;
 };
 
-/// Gives the session the folder's program (GRAPH.plan) where it was made from the same graph,
-/// target and options; otherwise compiles one and keeps it. Notes say why a kept one is not used,
-/// and when it is one of another build of Plait.
+/// Gives the session a program like the folder's (GRAPH.plan) where that was made from the same
+/// graph, target and options; otherwise compiles one and keeps it. Notes say why a kept one is not
+/// followed, and when it is one of another build of Plait. UserError when it is of this build and
+/// not what the graph gives: somebody changed it.
 void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
                   std::vector<std::string>& notes);
 

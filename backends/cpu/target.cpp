@@ -11,9 +11,9 @@
 #include "backends/cpu/hand/hand.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/region.h"
+#include "backends/tuning.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "codegen/cache.h"
 #include "codegen/compile.h"
 #include "codegen/print_c.h"
 #include "ops/table.h"
@@ -123,7 +123,7 @@ class CpuTarget : public Target {
   }
 
   Choice choose(const loop::Contraction& c, const loop::Kernel*, bool b_constant,
-                const DimBindings& largest, bool measure) const override {
+                const DimBindings& largest, Tuning& tuning) const override {
     Choice out;
     const cpu::Problem problem = cpu::problem_of(loop::bind(c, largest));
     const auto as_loops = [&](std::string why) {
@@ -149,7 +149,7 @@ class CpuTarget : public Target {
     if (accepted.empty()) return as_loops("no variant accepts it: " + join(notes, "; "));
     std::size_t best = 0;
     std::string times;
-    if (measure && accepted.size() > 1) best = fastest(problem, accepted, times);
+    if (tuning.measure && accepted.size() > 1) best = fastest(problem, accepted, tuning, times);
     const cpu::Contract contract(problem, accepted[best]);
     out.kernel = contract.id();
     out.variant = to_text(accepted[best]);
@@ -198,16 +198,16 @@ class CpuTarget : public Target {
   }
 
  private:
-  /// The measured best, from the cache where it was measured before.
+  /// The measured best, as it was measured before where it was.
   std::size_t fastest(const cpu::Problem& problem, const std::vector<cpu::Variant>& accepted,
-                      std::string& times) const {
+                      Tuning& tuning, std::string& times) const {
     const std::size_t count = std::min<std::size_t>(accepted.size(), 4);
     std::string key = str(identity(), problem_key(problem));
     for (std::size_t i = 0; i < count; ++i) key += to_text(accepted[i]);
-    if (const auto stored = codegen::cache::load("choice", fnv1a64(key))) {
+    if (const auto stored = known_result(tuning, "choice", fnv1a64(key))) {
       const std::size_t cut = stored->find('\n');
       times = stored->substr(cut + 1);
-      return static_cast<std::size_t>(std::atoi(stored->c_str())) % count;
+      return std::strtoul(stored->c_str(), nullptr, 10) % count;
     }
     std::size_t best = 0;
     double least = 1e9;
@@ -221,7 +221,7 @@ class CpuTarget : public Target {
         best = i;
       }
     }
-    codegen::cache::store("choice", fnv1a64(key), str(best, '\n', times));
+    keep_result(tuning, "choice", fnv1a64(key), str(best, '\n', times));
     return best;
   }
 

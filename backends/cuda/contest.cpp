@@ -9,9 +9,9 @@
 #include "backends/cuda/code.h"
 #include "backends/cuda/library_guess.h"
 #include "backends/cuda/trial.h"
+#include "backends/tuning.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "codegen/cache.h"
 #include "codegen/cuda/product.h"
 
 namespace plait::cuda {
@@ -24,6 +24,7 @@ constexpr double kTooSlow = 1.6;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // How choices are measured: those kept from another way of measuring are not taken.
 constexpr const char* kTrials = "trials 3 ";
+constexpr const char* kGuess = "guess";  // not measured: the rule's choice
 
 std::string time_text(const std::string& what, double seconds) {
   char text[32];
@@ -122,11 +123,14 @@ Choice Contest::guessed(const Problem& p) const {
   Choice guess = first_guess(p, made);
   if (guess.generated) return guess;
   const std::uint64_t key = fnv1a64(key_of(p, guess.kernel));
-  std::optional<std::string> against = codegen::cache::load("guess", key);
+  std::optional<std::string> against = known_result(p.tuning, "guess", key);
   if (!against) {
     against = objection(p, *made, guess);
-    if (!against) return guess;
-    codegen::cache::store("guess", key, *against);
+    if (!against) {
+      keep_here(p.tuning, "guess", key, "");
+      return guess;
+    }
+    keep_result(p.tuning, "guess", key, *against);
   }
   if (against->empty()) return guess;
   made.reset();
@@ -157,7 +161,7 @@ std::optional<std::string> Contest::objection(const Problem& p, const LibraryCal
 
 Choice Contest::measured(const Problem& p) const {
   const std::uint64_t key = fnv1a64(key_of(p, ""));
-  if (const auto stored = codegen::cache::load("choice", key)) {
+  if (const auto stored = known_result(p.tuning, "choice", key)) {
     if (std::optional<Choice> found = kept(p, *stored)) return *found;
   }
   std::optional<Trial> trial;
@@ -167,16 +171,17 @@ Choice Contest::measured(const Problem& p) const {
     std::unique_ptr<LibraryCall> ignored;
     Choice guess = first_guess(p, ignored);
     guess.why = str(guess.why, "; not measured: ", line_of(e.what()));
+    keep_here(p.tuning, "choice", key, str(kGuess, "\n\n", guess.why));
     return guess;
   }
   std::vector<std::string> times;
   Choice won = best_of(p, *trial, times).choice;
   won.why = "measured " + join(times, ", ");
-  codegen::cache::store("choice", key,
-                        str(won.generated ? "own"
-                            : won.fused   ? "fused"
-                                          : "library",
-                            '\n', won.generated ? won.variant : won.kernel, '\n', won.why));
+  keep_result(p.tuning, "choice", key,
+              str(won.generated ? "own"
+                  : won.fused   ? "fused"
+                                : "library",
+                  '\n', won.generated ? won.variant : won.kernel, '\n', won.why));
   return won;
 }
 
@@ -209,15 +214,11 @@ Contest::Entry Contest::best_of(const Problem& p, Trial& trial,
       times.push_back(str("the library fails", with, line_of(e.what())));
     }
   }
-  codegen::cuda::ProductOptions how;
-  how.tf32 = tf32_;
-  how.pairs = device_.has_pairs();
-  std::vector<std::string> own =
-      codegen::cuda::product_variants(p.contraction, p.largest, how, p.epilogue);
-  const double guess = codegen::cuda::product_us(p.contraction, p.epilogue, p.largest, how) * 1e-6;
+  const double guess =
+      codegen::cuda::product_us(p.contraction, p.epilogue, p.largest, own_options()) * 1e-6;
   const bool slow = guess > kTooSlow * best.seconds;
   if (slow) times.push_back(time_text("ours not tried: guessed", guess));
-  own = slow ? std::vector<std::string>{} : worth_trying(own);
+  const auto own = slow ? std::vector<std::string>{} : worth_trying(own_variants(p));
   std::vector<PrintedLoop> printed;
   for (const std::string& variant : own) {
     printed.push_back(target_.print(p.contraction, p.epilogue, false, variant));
@@ -246,7 +247,12 @@ std::optional<Choice> Contest::kept(const Problem& p, const std::string& stored)
   const std::vector<std::string> lines = split(stored, '\n');
   if (lines.size() != 3) return std::nullopt;
   Choice out;
-  if (lines[0] == "own") {
+  if (lines[0] == kGuess) {
+    std::unique_ptr<LibraryCall> ignored;
+    out = first_guess(p, ignored);
+  } else if (lines[0] == "own") {
+    const std::vector<std::string> own = own_variants(p);
+    if (std::find(own.begin(), own.end(), lines[1]) == own.end()) return std::nullopt;
     out.generated = true;
     out.variant = lines[1];
   } else {
@@ -261,14 +267,22 @@ std::optional<Choice> Contest::kept(const Problem& p, const std::string& stored)
   return out;
 }
 
+codegen::cuda::ProductOptions Contest::own_options() const {
+  return {.tf32 = tf32_, .variant = "", .pairs = device_.has_pairs()};
+}
+
+std::vector<std::string> Contest::own_variants(const Problem& p) const {
+  return codegen::cuda::product_variants(p.contraction, p.largest, own_options(), p.epilogue);
+}
+
 Choice Contest::choose(const loop::Contraction& c, const loop::Kernel* epilogue,
-                       const DimBindings& largest, bool measure) const {
-  Problem p{c, epilogue, loop::bind(c, largest), largest, std::nullopt, std::nullopt};
+                       const DimBindings& largest, Tuning& tuning) const {
+  Problem p{c, epilogue, loop::bind(c, largest), largest, std::nullopt, std::nullopt, tuning};
   if (epilogue) {
     p.fused = find_fused(c, *epilogue);
     p.apart = rounds_first(c, *epilogue) ? c.dtype : DType::f32;
   }
-  return measure ? measured(p) : guessed(p);
+  return tuning.measure ? measured(p) : guessed(p);
 }
 
 }  // namespace plait::cuda

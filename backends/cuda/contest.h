@@ -11,6 +11,7 @@
 #include "backends/cuda/fused.h"
 #include "backends/cuda/target.h"
 #include "backends/target.h"
+#include "codegen/cuda/product.h"
 
 namespace plait::cuda {
 
@@ -23,7 +24,7 @@ class Contest {
       : device_(device), libraries_(libraries), target_(target), tf32_(tf32) {}
 
   Choice choose(const loop::Contraction& contraction, const loop::Kernel* epilogue,
-                const DimBindings& largest, bool measure) const;
+                const DimBindings& largest, Tuning& tuning) const;
 
  private:
   struct Problem {
@@ -33,6 +34,7 @@ class Contest {
     const DimBindings& largest;
     std::optional<Fused> fused;
     std::optional<DType> apart;  // of the product, where a kernel follows it
+    Tuning& tuning;
   };
   struct Entry {
     Choice choice;
@@ -54,6 +56,8 @@ class Contest {
   /// `guess`: the id of a call, where the answer is about it.
   std::string key_of(const Problem& p, const std::string& guess) const;
   std::optional<Choice> kept(const Problem& p, const std::string& stored) const;
+  codegen::cuda::ProductOptions own_options() const;
+  std::vector<std::string> own_variants(const Problem& p) const;
 
   Device& device_;
   const Libraries& libraries_;

@@ -126,7 +126,7 @@ class CudaTarget : public Target {
   }
 
   Choice choose(const loop::Contraction& c, const loop::Kernel* epilogue, bool,
-                const DimBindings& largest, bool measure) const override {
+                const DimBindings& largest, Tuning& tuning) const override {
     Choice out;
     out.generated = true;
     const std::int64_t operations = evaluate(loop::operations(c), largest);
@@ -139,7 +139,7 @@ class CudaTarget : public Target {
       return out;
     }
     const Contest contest(*device_, *libraries_, *this, options_.tf32);
-    return contest.choose(c, epilogue, largest, measure);
+    return contest.choose(c, epilogue, largest, tuning);
   }
 
   std::optional<Together> together(const ProductCall::Part& part, bool bare,

@@ -152,12 +152,14 @@ class CudaContest : public testing::Test {
     c.k = {{.extent = k, .a = 1, .b = 1}};
     const auto target =
         make_cuda_target(device_, std::make_shared<PlayedLibraries>(*device_, manners_), {});
-    return target->choose(c, nullptr, false, {}, measure);
+    tuning_.measure = measure;
+    return target->choose(c, nullptr, false, {}, tuning_);
   }
 
   test::TemporaryFolder cache_;
   std::shared_ptr<ClockDevice> device_ = std::make_shared<ClockDevice>();
   Manners manners_;
+  Tuning tuning_;
 };
 
 bool says(const Choice& choice, const std::string& what) {
@@ -196,6 +198,37 @@ TEST_F(CudaContest, WithoutMemoryToMeasureTheGuessStands) {
   }
   device_->memory = 1 << 30;
   EXPECT_EQ(chosen(true).kernel, "lt.tuned") << "what could not be measured is not kept";
+}
+
+/// Of the planning that is repeated: what was measured, and what could not be.
+TEST_F(CudaContest, GivenResultsAreTaken) {
+  manners_.tunes = false;
+  const Choice own = chosen(true);
+  ASSERT_EQ(tuning_.used.size(), 1u);
+  manners_.tunes = true;
+  const auto repeated = [&](Tuning tuning) {
+    const test::TemporaryFolder empty;
+    ::setenv("PLAIT_CACHE", empty.path().c_str(), 1);
+    tuning_ = {.measure = false, .given = std::move(tuning.used)};
+    return chosen(tuning.measure);
+  };
+  const Tuning measured = tuning_;
+  EXPECT_EQ(repeated(measured).variant, own.variant);
+  EXPECT_EQ(tuning_.used, measured.used);
+  Tuning changed = measured;
+  changed.used.begin()->second = "own\n999x999x999.wg.s9.k9\nno such variant";
+  EXPECT_EQ(repeated(changed).kernel, "lt.tuned") << "measured anew";
+  EXPECT_NE(tuning_.used, changed.used);
+  for (const bool measure : {false, true}) {
+    device_->memory = 1000;
+    const Choice guess = repeated({.measure = measure});
+    const Tuning without = tuning_;
+    ASSERT_EQ(without.used.size(), 1u);
+    device_->memory = 1 << 30;
+    manners_.seconds = 5e-3;
+    EXPECT_EQ(repeated(without).kernel, guess.kernel) << "though there is memory now";
+    EXPECT_EQ(tuning_.used, without.used);
+  }
 }
 
 /// One picture's classifier: our first guess has no tiles.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "cli/allocations.h"
 #include "io/file.h"
 #include "io/npy.h"
+#include "plan/program.h"
 #include "tests/cli/program.h"
 #include "tests/temporary.h"
 
@@ -239,6 +241,34 @@ TEST_F(PlanCommands, ADamagedPlanIsRefused) {
   const Outcome flipped = call("run " + plan);
   EXPECT_EQ(flipped.code, 1);
   EXPECT_TRUE(flipped.err.starts_with("plait: " + plan + ": the plan is damaged")) << flipped.err;
+}
+
+/// A plan is planned again from its graph: what else the file says is compared, and not run.
+TEST_F(PlanCommands, AChangedPlanIsRefused) {
+  ASSERT_EQ(call("compile " + file + " -o " + plan).code, 0);
+  const std::string marker = folder / "marker";
+  plan::Program changed = plan::from_bytes(io::read_file(plan), plan);
+  changed.texts[0] +=
+      str("#include <stdio.h>\n__attribute__((constructor)) static void leave(void) ", "{ fopen(\"",
+          marker, "\", \"w\"); }\n");
+  io::write_file(plan, {plan::to_bytes(changed)});
+  const std::string said = plan +
+                           ": is not what this build of Plait plans for its graph (texts): "
+                           "it is of another build, or was changed: compile again here, or "
+                           "say --rebuild";
+  for (const std::string command :
+       {"run ", "bench ", "profile ", "explain ", "plan ", "plan --check ", "compile "}) {
+    expect_failed(command + plan, said);
+  }
+  EXPECT_EQ(json("run " + plan + " --rebuild")["fetches"], json("run " + file)["fetches"]);
+  EXPECT_FALSE(std::filesystem::exists(marker));
+}
+
+/// The log is a record, of the passes too: it is shown as it was written.
+TEST_F(PlanCommands, APlanKeepsItsLog) {
+  ASSERT_EQ(call("compile " + file + " -o " + plan).code, 0);
+  const std::string explained = call("explain " + plan).out;
+  EXPECT_NE(explained.find("\ncse merged  1 node\n"), std::string::npos) << explained;
 }
 
 TEST_F(PlanCommands, ExplainNamesEveryStepAndWhy) {

@@ -38,9 +38,9 @@ class Gathers : public Target {
     return cpu_->print(c, epilogue, fixed, variant);
   }
   Choice choose(const loop::Contraction& c, const loop::Kernel* epilogue, bool b_constant,
-                const DimBindings& largest, bool measure) const override {
+                const DimBindings& largest, Tuning& tuning) const override {
     if (!epilogue || evaluate(loop::operations(c), largest) < kLarge) {
-      return cpu_->choose(c, epilogue, b_constant, largest, measure);
+      return cpu_->choose(c, epilogue, b_constant, largest, tuning);
     }
     Choice out;
     out.kernel = "library";

@@ -19,7 +19,7 @@ std::string refusal(std::string_view bytes) {
 }
 
 /// A first line that fits the body.
-std::string sealed(const std::string& body, const std::string& format = "1") {
+std::string sealed(const std::string& body, const std::string& format = "2") {
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(fnv1a64(body)));
   return str("plait-plan ", format, " ", hash, " ", body.size(), "\n", body);
@@ -71,8 +71,8 @@ TEST(SaveDamage, MoreThanItSays) {
 TEST(SaveDamage, AnotherVersion) {
   const std::string body = body_of(to_bytes(small_program()));
   EXPECT_EQ(
-      refusal(sealed(body, "2")),
-      "my.plan: the plan was written by another version (format '2', this one has 1): compile "
+      refusal(sealed(body, "3")),
+      "my.plan: the plan was written by another version (format '3', this one has 2): compile "
       "again");
 }
 

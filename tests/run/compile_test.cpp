@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "backends/backends.h"
 #include "base/build_id.h"
@@ -138,6 +139,75 @@ TEST_F(CompileCache, DamagedIsPlannedAnew) {
     EXPECT_FALSE(compiled().from_cache);
     EXPECT_TRUE(compiled().from_cache);
   }
+}
+
+/// What was measured is kept with the program: with it, and an empty cache, the same comes out.
+TEST_F(CompileCache, MeasuredChoicesAreRepeated) {
+  constexpr const char* kProducts = R"(graph g(x: f32[64,256], w: f32[192,256], b: f32[192]) {
+    %y = linear(x, w, b) : f32[64,192]
+    %z = relu(%y) : f32[64,192]
+    %t = transpose(%z, order=[1,0]) : f32[192,64]
+    %p = matmul(%t, x) : f32[192,256]
+    return %p
+  })";
+  CompileRequest request{.plan = {.measure = true}};
+  const plan::Program first = compiled(kProducts, 1, request).program;
+  ASSERT_FALSE(first.tuning.empty());
+  const auto repeated = [&](const TuningResults& tuned) {
+    files::remove_all(folder_.path());
+    request.tuned = tuned;
+    return compiled(kProducts, 1, request).program;
+  };
+  EXPECT_EQ(plan::difference(repeated(first.tuning), first), "");
+  const Compiled second = compiled(kProducts, 1, request);
+  EXPECT_TRUE(second.from_cache);
+  EXPECT_EQ(plan::difference(second.program, first), "");
+
+  std::set<std::string> kernels;
+  for (const char* choice :
+       {"0\nas told", "1\nas told", "-1\n", "99999999999999999999", "", "x\ny"}) {
+    TuningResults told = first.tuning;
+    told.begin()->second = choice;
+    const plan::Program program = repeated(told);
+    EXPECT_EQ(program.tuning, told) << "as they were given";
+    for (const plan::Step& step : program.steps) kernels.insert(step.kernel);
+  }
+  EXPECT_GT(kernels.size(), first.steps.size()) << "choices are those that were given";
+}
+
+/// A plan's graph is what the passes left of the one it was made from: planned as it is, it gives
+/// the same program.
+TEST_F(CompileCache, APlanIsPlannedAgainFromItsOwnGraph) {
+  const plan::Program first = compiled().program;
+  const ir::Graph graph = ir::parse_graph(first.graph_text);
+  const std::unique_ptr<Target> target = make_target("cpu", 1);
+  for (const bool from_cache : {false, true}) {
+    const Compiled again = compile(graph, *target, {.passes = false, .tuned = first.tuning});
+    EXPECT_EQ(again.from_cache, from_cache);
+    EXPECT_EQ(plan::difference(again.program, first), "");
+  }
+}
+
+TEST_F(CompileCache, DifferencesAreNamed) {
+  const plan::Program made = compiled().program;
+  const auto named = [&](auto change) {
+    plan::Program other = made;
+    change(other);
+    return plan::difference(made, other);
+  };
+  EXPECT_EQ(named([](plan::Program&) {}), "");
+  EXPECT_EQ(named([](plan::Program& p) { p.log.clear(); }), "");
+  EXPECT_EQ(named([](plan::Program& p) { p.seconds.clear(); }), "");
+  EXPECT_EQ(named([](plan::Program& p) { p.threads = 7; }), "7 threads, not 1");
+  EXPECT_EQ(named([](plan::Program& p) { p.texts[0] += " "; }), "texts");
+  EXPECT_EQ(named([](plan::Program& p) { p.symbols["n"] = Dim::symbol("n", 1, 2); }), "symbols");
+  EXPECT_EQ(named([](plan::Program& p) { p.steps.clear(); }),
+            str("0 steps, not ", made.steps.size()));
+  EXPECT_EQ(named([](plan::Program& p) { p.steps[0].reads.push_back(0); }),
+            str("step 1, \"", made.steps[0].name, "\": reads"));
+  EXPECT_EQ(named([](plan::Program& p) { p.steps[0].kernel = "\x1b[2J"; }),
+            str("step 1, \"", made.steps[0].name, "\": kernel \"\\u001b[2J\", not \"",
+                made.steps[0].kernel, "\""));
 }
 
 TEST_F(CompileCache, WorksWithoutAFolder) {

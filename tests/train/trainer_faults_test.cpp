@@ -148,6 +148,78 @@ TEST(TrainerFaults, DamagedProgramsArePlannedAnew) {
   EXPECT_TRUE(same_end(runs.end_of("run"), runs.end_of("whole")));
 }
 
+/// Changes a run's program and makes its checksum right.
+template <class Change>
+void change_program(const std::string& path, Change change) {
+  plan::Program program = plan::from_bytes(io::read_file(path), path);
+  change(program);
+  io::write_file(path, {plan::to_bytes(program)});
+}
+
+/// Code that would run as soon as it is loaded.
+std::string leaves(const std::string& marker) {
+  return str("#include <stdio.h>\n__attribute__((constructor)) static void leave(void) { fopen(\"",
+             marker, "\", \"w\"); }\n");
+}
+
+TEST(TrainerFaults, NothingOfAKeptProgramIsRun) {
+  SmallRuns runs;
+  runs.run("whole");
+  runs.run("run", 8);
+  const std::string path = runs.path("run") + "/train.plan", marker = runs.path("marker");
+  const std::string good = io::read_file(path);
+  const auto refusal = [&](auto change) {
+    io::write_file(path, {good});
+    change_program(path, change);
+    const std::string said = message_of([&] { runs.resume("run"); });
+    EXPECT_TRUE(said.starts_with(path + " is not the plan of this run's graph (")) << said;
+    EXPECT_TRUE(said.ends_with("Remove it, and the run goes on by a plan made anew")) << said;
+    return said;
+  };
+  EXPECT_TRUE(holds(refusal([&](plan::Program& p) { p.texts[0] += leaves(marker); }), "(texts)"));
+  EXPECT_TRUE(holds(refusal([](plan::Program& p) { p.steps[1].kernel = "other"; }),
+                    "kernel \"other\", not \""));
+  EXPECT_TRUE(holds(refusal([](plan::Program& p) { p.steps.pop_back(); }), " steps, not "));
+  EXPECT_TRUE(holds(refusal([](plan::Program& p) { p.buffers.back().offset += 64; }), "buffers"));
+  EXPECT_TRUE(holds(refusal([](plan::Program& p) { p.tuning["choice-1"] = "1"; }), "tuning"));
+  EXPECT_FALSE(fs::exists(marker));
+  EXPECT_EQ(runs.end_of("run").state.step, 8);
+  fs::remove(path);
+  runs.said.clear();
+  EXPECT_TRUE(runs.resume("run").finished);
+  EXPECT_FALSE(holds(runs.said, "note:")) << runs.said;
+  EXPECT_TRUE(same_end(runs.end_of("run"), runs.end_of("whole")));
+}
+
+TEST(TrainerFaults, AProgramOfAnotherBuildIsPlannedAnew) {
+  SmallRuns runs;
+  runs.run("whole");
+  runs.run("run", 8);
+  const std::string path = runs.path("run") + "/train.plan", marker = runs.path("marker");
+  std::string origin = io::read_file(path + ".json");
+  const std::size_t build = origin.find("\"build\":\"") + 9;
+  origin[build] = origin[build] == '0' ? '1' : '0';
+  io::write_file(path + ".json", {origin});
+  change_program(path, [&](plan::Program& p) { p.texts[0] += leaves(marker); });
+  runs.said.clear();
+  EXPECT_TRUE(runs.resume("run").finished);
+  EXPECT_TRUE(holds(runs.said, path + " was planned otherwise (texts) by another build of Plait"))
+      << runs.said;
+  EXPECT_FALSE(fs::exists(marker));
+  EXPECT_TRUE(same_end(runs.end_of("run"), runs.end_of("whole")));
+}
+
+TEST(TrainerFaults, OriginsThatAreNoTextsAreNone) {
+  SmallRuns runs;
+  runs.run("run", 8);
+  const std::string path = runs.path("run") + "/train.plan.json";
+  for (const char* text : {"{\"hash\": 1, \"build\": []}", "[1]", "{\"hash\": null}", ""}) {
+    io::write_file(path, {text});
+    const auto before = runs.end_of("run").state.step;
+    EXPECT_EQ(runs.resume("run", 1).step, before + 1) << text;
+  }
+}
+
 TEST(TrainerFaults, TheKeptProgramIsUsed) {
   SmallRuns runs;
   runs.run("run", 8);
