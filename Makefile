@@ -7,6 +7,7 @@
 #   make fence      programs between protected pages; CC=gcc-13: with that compiler, SEEDS=160
 #   make sanitize   the tests under sanitizers; PRESET=asan-ubsan (default) or tsan
 #   make fuzz       a reader under libFuzzer; FORMAT=aicf (default), SECONDS=600
+#   make mutate     CASES=20000 plans with changes and right checksums: none may end as a bug of ours
 #   make bench      every workload against the peers that are installed; ARGS are bench.py's
 #   make gpu-test   tests on this machine's GPU, one table last; ARGS are gpu_test.sh's suites
 #   make gpu-bench  every workload on the GPU against its peers there; ARGS are gpu_bench.py's
@@ -20,9 +21,10 @@ PRESET ?= asan-ubsan
 ARGS ?=
 FORMAT ?= aicf
 SECONDS ?= 600
+CASES ?= 20000
 
 .DEFAULT_GOAL := program
-.PHONY: program setup configure train test kill-test fence sanitize fuzz bench gpu-programs gpu-test \
+.PHONY: program setup configure train test kill-test fence sanitize fuzz mutate bench gpu-programs gpu-test \
   gpu-bench gpu-sweep labs format clean
 
 setup:
@@ -60,6 +62,11 @@ fuzz:
 	@mkdir -p build/fuzz/corpus/$(FORMAT)
 	build/fuzz/rooms/fuzz/fuzz_$(FORMAT) build/fuzz/corpus/$(FORMAT) tests/samples/$(FORMAT) \
 	  -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1
+
+mutate: configure
+	@cmake --build --preset release --target test_cli -j $(JOBS)
+	PLAIT_MUTATIONS=$(CASES) PLAIT_MUTATION_SEED=$${SEED:-$$$$} \
+	  build/rooms/tests/cli/test_cli --gtest_filter='MutatedPlans.*'
 
 bench: program
 	@python3 tools/bench/bench.py $(ARGS)
