@@ -115,6 +115,8 @@ std::uint64_t program_hash(const ir::Graph& graph, const Target& target, const O
 /// is not one, is cut, or is of another version. A program is code: one from a file that anybody
 /// may have changed is not run, but compared with what its graph gives (run/compile.h).
 std::string to_bytes(const Program& program);
+/// The same without the check, to be read and edited; from_bytes takes it too.
+std::string to_text(const Program& program);
 Program from_bytes(std::string_view bytes, const std::string& where);
 
 /// What differs in two programs, but for the log and how long planning took: "step 3, %conv1: its

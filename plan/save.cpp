@@ -1,5 +1,5 @@
-// A program as bytes: a first line `plait-plan FORMAT HASH LENGTH`, then that many bytes of members
-// (save_fields.h) as save_writer.h writes them.
+// A program as text: a first line `plait-plan FORMAT HASH LENGTH`, then that many bytes of members
+// (save_fields.h) as save_writer.h writes them. `plait-plan FORMAT` alone is for people who edit.
 #include <charconv>
 #include <cstdio>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "plait-plan ";
 // Raised when members keep their names and change their meaning; names are checked anyway.
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
 constexpr std::size_t kLongestFirstLine = 80;
 
 std::string hash_text(std::string_view body) {
@@ -40,6 +40,7 @@ std::string_view opened(std::string_view bytes, const std::string& where) {
          kFormat, "): compile again");
   }
   const std::string_view body = bytes.substr(end + 1);
+  if (words.size() == 1) return body;  // nobody vouches for it: it may have been edited
   std::size_t length = 0;
   const char* const last = words.back().data() + words.back().size();
   const auto read = std::from_chars(words.back().data(), last, length);
@@ -56,6 +57,12 @@ std::string_view opened(std::string_view bytes, const std::string& where) {
 }
 
 }  // namespace
+
+std::string to_text(const Program& program) {
+  Writer writer;
+  fields(writer, program);
+  return str(kMagic, kFormat, "\n") + writer.take();
+}
 
 std::string to_bytes(const Program& program) {
   Writer writer;

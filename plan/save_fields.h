@@ -20,25 +20,19 @@ inline constexpr std::array<std::string_view, 3> kSpaceNames{"arena", "state", "
 constexpr const auto& words_of(Space) { return kSpaceNames; }
 inline constexpr std::array<std::string_view, 4> kRoleNames{"param", "buffer", "slot", "counter"};
 constexpr const auto& words_of(ir::Role) { return kRoleNames; }
-inline constexpr std::array<std::string_view, 3> kSplitNames{"split", "broadcast", "partial"};
-constexpr const auto& words_of(ir::Layout::Kind) { return kSplitNames; }
 
-// --- types and states ---
 
-template <class A, Is<ir::Layout> T>
-void fields(A& a, T& x) {
-  a("kind", x.kind)("axis", x.axis);
-}
+// So are the kinds of a variant.
+inline constexpr std::array<std::string_view, 3> kCallNames{"loop", "product", "hand"};
+constexpr const auto& words_of(const Call&) { return kCallNames; }
+inline constexpr std::array<std::string_view, 9> kAttrNames{
+    "bool", "size", "real", "text", "dtype", "sizes", "reals", "texts", "literal"};
+constexpr const auto& words_of(const ir::AttrValue&) { return kAttrNames; }
 
-template <class A, Is<ir::Place> T>
-void fields(A& a, T& x) {
-  a("device", x.device)("ranks", x.ranks)("mesh", x.mesh)("axes", x.axes);
-}
+inline constexpr std::string_view kFence = "\"\"\"";  // round texts of several lines
+inline constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-template <class A, Is<ir::Type> T>
-void fields(A& a, T& x) {
-  a("dtype", x.dtype)("shape", x.shape)("place", x.place);
-}
+// --- states ---
 
 template <class A, Is<ir::Init> T>
 void fields(A& a, T& x) {

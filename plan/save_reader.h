@@ -38,22 +38,27 @@ class Reader {
     } else if constexpr (std::is_arithmetic_v<T>) {
       x = number<T>();
     } else {
+      expect("{");
       fields(*this, x);
+      expect("}");
     }
   }
   void value(bool& x);
-  void value(std::string& x) { x = bytes(); }
+  void value(std::string& x) { x = text(); }
   void value(Dim& x);
+  void value(ir::Type& x);
   void value(ir::Literal& x);
   void value(Array& x);
   void value(ir::Attrs& x);
   template <class T>
   void value(std::vector<T>& x) {
-    for (std::size_t left = count(); left > 0; --left) value(x.emplace_back());
+    expect("[");
+    while (!ends()) value(x.emplace_back());
   }
   template <class T>
   void value(std::map<std::string, T>& x) {
-    for (std::size_t left = count(); left > 0; --left) {
+    expect("[");
+    while (!ends()) {
       std::pair<std::string, T> item;
       value(item);
       x.insert(std::move(item));
@@ -68,9 +73,8 @@ class Reader {
   void value(std::variant<T...>& x) {
     using Variant = std::variant<T...>;
     static constexpr Variant (*kMake[])() = {[] { return Variant(std::in_place_type<T>); }...};
-    const auto index = number<std::size_t>();
-    if (index >= sizeof...(T)) bad("a value's kind cannot be ", index);
-    x = kMake[index]();
+    const auto& words = words_of(x);
+    x = kMake[index_of(word(), words.data(), words.size())]();
     std::visit([&](auto& held) { value(held); }, x);
   }
 
@@ -85,7 +89,7 @@ class Reader {
   void skip() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
   }
-  /// Up to the next blank.
+  /// Up to the next blank; brackets and braces are words of their own.
   std::string_view word();
   void expect(std::string_view name);
   template <class T>
@@ -98,17 +102,20 @@ class Reader {
     at_ += static_cast<std::size_t>(read.ptr - begin);
     return x;
   }
-  std::string_view bytes() { return bytes(number<std::size_t>()); }
-  /// What stands behind the length.
-  std::string_view bytes(std::size_t length);
-  /// Of a list: every item takes at least one byte.
-  std::size_t count();
+  Dim symbol(std::string_view name) const;
+  /// Whether a list ends here; its bracket is taken.
+  bool ends();
+  std::string text();
+  /// What stands for one character behind a backslash.
+  char escaped();
+  std::string hex();
   std::size_t index_of(std::string_view word, const std::string_view* words, std::size_t n) const;
 
   std::string_view text_;
   std::size_t at_ = 0;
   const std::map<std::string, Dim>* symbols_ = nullptr;
-  std::unordered_map<std::string_view, Dim> dims_;  // expressions recur
+  std::unordered_map<std::string, Dim> dims_;  // expressions recur
+  std::unordered_map<std::string, ir::Type> types_;
 };
 
 }  // namespace plait::plan

@@ -1,5 +1,7 @@
-// Values as bytes: numbers and words as text, strings behind their length (`5:conv1`), lists behind
-// their count, every member behind its name. What members there are is in save_fields.h.
+// Values as text that a person can read and edit, and that reads back as the same values: numbers and
+// words bare, strings in quotation marks or, of several lines, between lines of three, lists in
+// brackets, structs in braces, every member behind its name. What members there are is in
+// save_fields.h.
 #pragma once
 
 #include <charconv>
@@ -10,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/text.h"
 #include "plan/save_fields.h"
 
 namespace plait::plan {
@@ -18,6 +21,7 @@ class Writer {
  public:
   template <class T>
   Writer& operator()(std::string_view name, const T& member) {
+    if (depth_ == 0) new_line();
     word(name);
     value(member);
     return *this;
@@ -25,12 +29,13 @@ class Writer {
 
   void symbols(const std::map<std::string, Dim>& all) {
     word("symbols");
-    number(all.size());
+    word("[");
     for (const auto& [name, symbol] : all) {
       value(name);
       number(symbol.lo());
       number(symbol.hi());
     }
+    word("]");
   }
 
   template <class T>
@@ -40,13 +45,17 @@ class Writer {
     } else if constexpr (std::is_arithmetic_v<T>) {
       number(x);
     } else {
-      out_ += '\n';
+      word("{");
+      ++depth_;
       fields(*this, x);
+      --depth_;
+      word("}");
     }
   }
   void value(const bool& x) { word(x ? "1" : "0"); }
-  void value(const std::string& x) { bytes(x); }
-  void value(const Dim& x) { x.is_const() ? number(x.value()) : bytes(x.text()); }
+  void value(const std::string& x) { text(x); }
+  void value(const Dim& x) { x.is_const() ? number(x.value()) : text(x.text()); }
+  void value(const ir::Type& x) { text(type_text(x)); }
   void value(const ir::Literal& x) {
     value(x.array != nullptr);
     if (x.array) value(*x.array);
@@ -54,24 +63,23 @@ class Writer {
   void value(const Array& x) {
     value(x.dtype());
     value(x.sizes());
-    bytes({reinterpret_cast<const char*>(x.data()), x.byte_count()});
+    hex({reinterpret_cast<const char*>(x.data()), x.byte_count()});
   }
   void value(const ir::Attrs& x) {
-    number(x.end() - x.begin());
+    word("[");
     for (const auto& [name, attr] : x) {
       value(name);
       value(attr);
     }
+    word("]");
   }
   template <class T>
   void value(const std::vector<T>& x) {
-    number(x.size());
-    for (const T& item : x) value(item);
+    list(x);
   }
   template <class T>
   void value(const std::map<std::string, T>& x) {
-    number(x.size());
-    for (const auto& item : x) value(item);
+    list(x);
   }
   template <class K, class V>
   void value(const std::pair<K, V>& x) {
@@ -80,13 +88,36 @@ class Writer {
   }
   template <class... T>
   void value(const std::variant<T...>& x) {
-    number(x.index());
+    word(words_of(x)[x.index()]);
     std::visit([&](const auto& held) { value(held); }, x);
   }
 
-  std::string take() { return std::move(out_); }
+  std::string take() {
+    new_line();
+    return std::move(out_);
+  }
 
  private:
+  /// What is a line each: items of the program's own lists, and calls.
+  template <class List>
+  void list(const List& x) {
+    using Item = typename List::value_type;
+    constexpr bool kPlain = std::is_arithmetic_v<Item> || std::is_same_v<Item, Dim>;
+    word("[");
+    ++depth_;
+    for (const auto& item : x) {
+      if constexpr (!kPlain) new_line();
+      value(item);
+    }
+    --depth_;
+    if (!kPlain && !x.empty()) new_line();
+    word("]");
+  }
+  void new_line() {
+    while (!out_.empty() && out_.back() == ' ') out_.pop_back();
+    if (!out_.empty()) out_ += '\n';
+    out_.append(static_cast<std::size_t>(depth_) * 2, ' ');
+  }
   void word(std::string_view text) {
     out_ += text;
     out_ += ' ';
@@ -97,13 +128,21 @@ class Writer {
     char text[32];
     word({text, static_cast<std::size_t>(std::to_chars(text, text + sizeof text, x).ptr - text)});
   }
-  void bytes(std::string_view text) {
-    number(text.size());
-    out_.back() = ':';
-    word(text);
+  void text(std::string_view x) {
+    const bool lines = x.find('\n') != x.npos && x.find(kFence) == x.npos && x.back() != '"';
+    lines ? word(str(kFence, "\n", x, kFence)) : word(quoted(x));
+  }
+  void hex(std::string_view bytes) {
+    std::string out = "x";
+    for (const char c : bytes) {
+      out += kHexDigits[static_cast<unsigned char>(c) >> 4];
+      out += kHexDigits[static_cast<unsigned char>(c) & 15];
+    }
+    word(out);
   }
 
   std::string out_;
+  int depth_ = 0;
 };
 
 }  // namespace plait::plan

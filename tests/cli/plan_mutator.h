@@ -96,6 +96,10 @@ class Mutator {
   void value(Dim& x) {
     if (is_it()) x = x.is_const() ? Dim(near(x.value())) : Dim(extreme());
   }
+  void value(ir::Type& x) {
+    value(x.dtype);
+    value(x.shape);
+  }
   void value(ir::Literal& x) {
     if (is_it()) x.array = nullptr;
   }
@@ -161,7 +165,7 @@ class Mutator {
 inline std::string sealed_plan(const std::string& body) {
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(fnv1a64(body)));
-  return str("plait-plan 2 ", hash, " ", body.size(), "\n", body);
+  return str("plait-plan 3 ", hash, " ", body.size(), "\n", body);
 }
 
 /// One change of the text: a line, a number, a byte, the end.

@@ -19,7 +19,7 @@ std::string refusal(std::string_view bytes) {
 }
 
 /// A first line that fits the body.
-std::string sealed(const std::string& body, const std::string& format = "2") {
+std::string sealed(const std::string& body, const std::string& format = "3") {
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(fnv1a64(body)));
   return str("plait-plan ", format, " ", hash, " ", body.size(), "\n", body);
@@ -71,8 +71,8 @@ TEST(SaveDamage, MoreThanItSays) {
 TEST(SaveDamage, AnotherVersion) {
   const std::string body = body_of(to_bytes(small_program()));
   EXPECT_EQ(
-      refusal(sealed(body, "3")),
-      "my.plan: the plan was written by another version (format '3', this one has 2): compile "
+      refusal(sealed(body, "2")),
+      "my.plan: the plan was written by another version (format '2', this one has 3): compile "
       "again");
 }
 
@@ -138,18 +138,21 @@ TEST(SaveDamage, OtherMembers) {
   EXPECT_EQ(changed("offset 64", "offset x"), "a number is expected): compile again");
   EXPECT_EQ(changed("space arena", "space attic"), "unknown word 'attic'): compile again");
   EXPECT_EQ(changed("whole 0", "whole 2"), "0 or 1 is expected): compile again");
-  EXPECT_EQ(changed("calls 1 0", "calls 1 3"), "a value's kind cannot be 3): compile again");
-  EXPECT_EQ(changed("rows 1:n", "rows 1:m"), "unknown symbol 'm'): compile again");
-  EXPECT_EQ(changed("rows 1:n", "rows 2:n)"),
+  EXPECT_EQ(changed("loop {", "loup {"), "unknown word 'loup'): compile again");
+  EXPECT_EQ(changed("rows \"n\"", "rows \"m\""), "unknown symbol 'm'): compile again");
+  EXPECT_EQ(changed("rows \"n\"", "rows \"n)\""),
             "the size 'n)' does not end where it should): compile again");
-  EXPECT_EQ(changed("buffers 4", "buffers 99999999"),
-            "a list of 99999999 items does not end): compile again");
-  EXPECT_EQ(changed("graph_name 1:", "graph_name 99999999:"),
-            "a text of 99999999 bytes does not end): compile again");
-  EXPECT_EQ(changed("constants 1 1 f32 1 2 8:", "constants 1 1 f32 1 3 8:"),
-            "an array f32[3] has 8 bytes): compile again");
-  EXPECT_EQ(changed("constants 1 1 f32 1 2 8:", "constants 1 1 f32 1 -2 8:"),
+  EXPECT_EQ(changed("rows \"n\"", "rows n"), "a number is expected): compile again");
+  EXPECT_EQ(changed("graph_name \"g\"", "graph_name g"),
+            "a text in quotation marks is expected): compile again");
+  EXPECT_EQ(changed("graph_name \"g\"", "graph_name \"\\x\""),
+            "a text has an escape that is none of \\\", \\\\, \\n, \\u00XX): compile again");
+  EXPECT_EQ(changed("}\n\"\"\"", "}\n\"\""), "a text of several lines does not end): compile again");
+  EXPECT_EQ(changed("f32 [ 2 ] x", "f32 [ 3 ] x"), "an array f32[3] has 8 bytes): compile again");
+  EXPECT_EQ(changed("f32 [ 2 ] x", "f32 [ -2 ] x"),
             "an array cannot have the shape [-2]): compile again");
+  EXPECT_EQ(changed("f32 [ 2 ] x", "f32 [ 2 ] y"),
+            "x and an even number of hexadecimal digits are expected): compile again");
 }
 
 }  // namespace
