@@ -3,6 +3,7 @@
 
 #include "backends/cpu/target.h"
 #include "backends/null/null.h"
+#include "backends/null/null_target.h"
 #include "backends/plugin.h"
 #include "backends/ref/ref.h"
 #include "base/text.h"
@@ -15,11 +16,13 @@ struct Row {
   std::string_view name;
   std::unique_ptr<Backend> (*make)() = nullptr;
   std::unique_ptr<Target> (*make_target)(const TargetOptions&) = nullptr;
+  std::unique_ptr<Target> (*make_plan_target)() = nullptr;  // where it is another one
 };
 
 constexpr Row kBackends[] = {
     {"ref", []() -> std::unique_ptr<Backend> { return std::make_unique<RefBackend>(); }},
-    {"null", []() -> std::unique_ptr<Backend> { return std::make_unique<NullBackend>(); }},
+    {"null", []() -> std::unique_ptr<Backend> { return std::make_unique<NullBackend>(); },
+     nullptr, make_null_target},
     {"cpu", nullptr, [](const TargetOptions& o) { return make_cpu_target(o.threads); }},
     {"cuda", nullptr, make_plugin_target},
 };
@@ -49,6 +52,13 @@ std::unique_ptr<Backend> make_backend(std::string_view name) {
 std::unique_ptr<Target> make_target(std::string_view name, const TargetOptions& options) {
   const Row& row = row_of(name);
   return row.make_target ? row.make_target(options) : nullptr;
+}
+
+std::unique_ptr<Target> make_plan_target(std::string_view name, const TargetOptions& options) {
+  const Row& row = row_of(name);
+  if (row.make_plan_target) return row.make_plan_target();
+  if (!row.make_target) fail("backend ", name, " runs graphs node by node: nothing is planned");
+  return row.make_target(options);
 }
 
 std::unique_ptr<Target> make_target(std::string_view name, int threads) {

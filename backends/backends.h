@@ -25,5 +25,8 @@ struct TargetOptions {
 /// and when what it needs is not on this machine.
 std::unique_ptr<Target> make_target(std::string_view name, const TargetOptions& options);
 std::unique_ptr<Target> make_target(std::string_view name, int threads = 0);
+/// What programs are planned for: those, and `null`. UserError for `ref`, which takes graphs as they
+/// are.
+std::unique_ptr<Target> make_plan_target(std::string_view name, const TargetOptions& options);
 
 }  // namespace plait

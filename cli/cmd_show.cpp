@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/compiled.h"
 #include "cli/output.h"
+#include "cli/show_stages.h"
 #include "cli/source.h"
 #include "cli/tensors.h"
 #include "cli/written.h"
@@ -18,12 +20,16 @@ namespace plait::cli {
 namespace {
 
 constexpr Flag kShowFlags[] = {
-    {"--after", "PASS", "run the passes up to this one and show what it leaves"},
+    {"--after", "PASS", "run the passes, or the stages of planning, up to this one and show what it leaves"},
     {"--grad", "", "differentiate the first fetch with respect to all trained states"},
     {"--timing", "", "run the passes and print the time of each on standard error"},
     {"--log", "", "run the passes and print what they decided, and why, on standard error"},
     {"--dump", "DIR", "run the passes and write the graph after each to a file in DIR"},
     {"--as", "FORMAT", kFormatsHelp},
+    {"--backend", "NAME", "of stages: cpu, the default, cuda or null, which needs no compiler"},
+    kFp32Flag,
+    kThreadsFlag,
+    kNoFuseFlag,
     kGraphFlag,
     kSetFlag,
     {"--json", "", "of a safetensors file: JSON instead of a table"},
@@ -100,11 +106,18 @@ void run_show(const Args& args) {
     return show_tensors(args.words()[0], args.has("--json"));
   }
   if (args.has("--json")) throw UsageError("--json is for safetensors files: a graph is text");
+  if (is_plan(args.words()[0])) {
+    return print(to_text(plan::from_bytes(io::read_file(args.words()[0]), args.words()[0])));
+  }
   const std::string format = args.text("--as", "plait");
   check_format("--as", format);
   const io::Document document = load_document(args.words()[0]);
   ir::Package package = set_symbols(document.import, args);
   if (wants_one_graph(args)) package.graphs = {ir::Graph(chosen_graph(package, args))};
+  if (is_stage(args.text("--after"))) {
+    for (const ir::Graph& graph : package.graphs) print(show_stage(graph, args));
+    return;
+  }
   if (runs_passes(args)) {
     for (ir::Graph& graph : package.graphs) graph = run_passes(graph, args);
   }
@@ -129,7 +142,10 @@ constinit const Command kShow{
         "model: model:NAME or model:NAME?key=value&key=value (`plait models` lists names and "
         "keys).\n"
         "A document names its main sizes (batch, time, image...): --set changes them. Of a\n"
-        "safetensors file the names, dtypes and shapes of its tensors are listed.\n",
+        "safetensors file the names, dtypes and shapes of its tensors are listed.\n"
+        "A plan that `plait compile` wrote is printed whole. Passes and stages, in order:\n"
+        "verify, differentiate, amp, amp_f16, expand, fold, simplify, cse, dead; keep_rounded, facts,\n"
+        "layout, group, choose, order, recompute, batch, join, place.\n",
     .example =
         "  $ plait show 'model:mlp?dtype=f32' --after dead --timing\n"
         "  graph mlp\n"

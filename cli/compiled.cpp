@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::string_view kPlanBegins = "plait-plan ";
 
-std::unique_ptr<Target> target_named(const std::string& name, const TargetOptions& options) {
-  std::unique_ptr<Target> target = make_target(name, options);
-  if (!target) fail("backend ", name, " runs graphs node by node: cpu and cuda have programs");
-  return target;
-}
-
 plan::Options options_from(const Args& args) {
   plan::Options options;
   options.measure = args.has("--measure");
@@ -92,7 +86,7 @@ Planned read_plan(const Args& args) {
   out.options = options_from(stored.options);
   TargetOptions options = target_options(args);
   if (!args.has("--threads")) options.threads = stored.threads;
-  out.target = target_named(args.text("--backend", stored.backend), options);
+  out.target = make_plan_target(args.text("--backend", stored.backend), options);
   std::string why = obstacle(stored, *out.target);
   if (why.empty()) out.compiled = replanned(stored, graph, *out.target, out.options, why);
   if (!why.empty() && !args.has("--rebuild")) {
@@ -125,7 +119,7 @@ bool is_plan(const std::string& file) {
 Planned load_planned(const Args& args) {
   if (is_plan(args.words()[0])) return read_plan(args);
   Planned out;
-  out.target = target_named(args.text("--backend", "cpu"), target_options(args));
+  out.target = make_plan_target(args.text("--backend", "cpu"), target_options(args));
   out.graph = chosen_graph(load_checked(args), args);
   out.options = options_from(args);
   out.compiled = compile(out.graph, *out.target, {.plan = out.options});

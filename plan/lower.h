@@ -17,7 +17,7 @@ struct Sight {
   const Facts& facts;
   const Layouts& layouts;
   const Grouping& grouping;
-  std::unordered_set<ir::ValueId> advanced{};  // states that the graph gives a next value
+  const std::unordered_set<ir::ValueId>& advanced;  // states that the graph gives a next value
 };
 
 struct Lowered {

@@ -11,6 +11,7 @@
 #include "backends/cpu/hand/hand.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/region.h"
+#include "backends/generated_c.h"
 #include "backends/tuning.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -23,18 +24,6 @@ namespace {
 
 // Fewer multiply-adds than this are loops: the engine's set-up would take longer.
 constexpr std::int64_t kSmallProduct = 16 * 1024;
-
-PrintedLoop as_loop(codegen::Printed p) {
-  PrintedLoop out;
-  out.call.function = {p.name, p.parameters};
-  out.call.column_sizes = p.column_sizes;
-  out.call.kept = p.kept;
-  out.call.kept_size = p.kept_size;
-  out.call.rows = p.rows;
-  out.call.finish_rows = p.finish_rows;
-  out.text = std::move(p.text);
-  return out;
-}
 
 /// Bytes that the axes of an operand span, for a trial run.
 std::int64_t span(const cpu::Problem& p, std::int64_t cpu::Axis::*step, std::int64_t origin) {
@@ -115,11 +104,11 @@ class CpuTarget : public Target {
   }
 
   PrintedLoop print(const loop::Kernel& kernel, bool fixed) const override {
-    return as_loop(codegen::print_kernel(kernel, fixed));
+    return printed_loop(codegen::print_kernel(kernel, fixed));
   }
   PrintedLoop print(const loop::Contraction& c, const loop::Kernel* epilogue, bool fixed,
                     const std::string&) const override {
-    return as_loop(codegen::print_contraction(c, epilogue, fixed));
+    return printed_loop(codegen::print_contraction(c, epilogue, fixed));
   }
 
   Choice choose(const loop::Contraction& c, const loop::Kernel*, bool b_constant,
@@ -167,9 +156,7 @@ class CpuTarget : public Target {
 
   Choice choose(const LoopCall& call, const DimBindings& largest) const override {
     Choice out;
-    const std::string& name = call.function.name;  // k_SCHEDULE_HASH
-    const std::size_t cut = name.rfind('_');
-    out.kernel = str("loop.", name.substr(2, cut - 2), ".", name.substr(cut + 1, 8));
+    out.kernel = loop_kernel_id(call.function.name);
     const std::int64_t tasks =
         cpu::loop_tasks(evaluate(call.rows, largest), evaluate(call.work, largest));
     for (const Dim& size : call.column_sizes) {

@@ -1,0 +1,13 @@
+// The null target: programs are planned for it without a compiler, a device or measurements, and the
+// same on every machine, so that tests can compare what planning leaves as text. It runs nothing.
+#pragma once
+
+#include <memory>
+
+#include "backends/target.h"
+
+namespace plait {
+
+std::unique_ptr<Target> make_null_target();
+
+}  // namespace plait

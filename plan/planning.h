@@ -1,0 +1,38 @@
+// What the stages of planning work on, from the graph that the passes left to the program. A stage
+// reads what the stages before it made.
+#pragma once
+
+#include <optional>
+#include <unordered_set>
+
+#include "plan/draft.h"
+#include "plan/rounded.h"
+
+namespace plait::plan {
+
+struct Planning {
+  Planning(const ir::Graph& graph, const Target& target, const Options& options,
+           const TuningResults& tuned);
+  Planning(const Planning&) = delete;
+  Planning& operator=(const Planning&) = delete;
+
+  /// What is planned: the given graph, or the one with rounded copies of its states.
+  const ir::Graph& graph() const { return rounded ? rounded->graph : given; }
+  Sight sight() const { return {graph(), *facts, layouts, grouping, advanced}; }
+
+  const ir::Graph& given;
+  const Target& target;
+  const Options& options;
+  DimBindings largest;  // every symbol at the end of its range
+  Tuning tuning;
+
+  std::optional<Rounded> rounded;
+  std::optional<Facts> facts;
+  std::unordered_set<ir::ValueId> advanced;  // states with a next value
+  Layouts layouts;
+  Grouping grouping;
+  Draft draft;
+  Program program;  // its log grows from the first stage on
+};
+
+}  // namespace plait::plan

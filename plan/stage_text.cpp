@@ -1,0 +1,112 @@
+// Texts of planning's stages.
+#include "plan/stage_text.h"
+
+#include "base/at.h"
+#include "base/text.h"
+#include "ir/text.h"
+
+namespace plait::plan {
+namespace {
+
+constexpr std::string_view kKindNames[] = {"constant", "move",     "point", "reduce",
+                                           "window",   "contract", "hand"};
+constexpr std::string_view kGroupNames[] = {"loop", "contract", "hand"};
+constexpr std::string_view kDirectionNames[] = {"", " by row", " by column", " by row and column"};
+
+std::string layout_of(const Layout& layout) {
+  std::vector<std::string> axes;
+  for (int axis : layout) axes.push_back(str(axis));
+  return "[" + join(axes, ",") + "]";
+}
+
+std::string name_of(const ir::Graph& graph, ir::ValueId v) {
+  return (graph.value(v).producer == ir::kNone ? "" : "%") + graph.value(v).name;
+}
+
+class Steps {
+ public:
+  explicit Steps(const Planning& planning) : p_(planning) {}
+
+  std::string run() const {
+    std::string out;
+    for (std::size_t i = 0; i < p_.draft.steps.size(); ++i) {
+      const DraftStep& d = p_.draft.steps[i];
+      out += str("step ", i, " ", d.step.kernel, " ", d.step.kind, "  (", names(d.reads), ") -> (",
+                 names(d.writes), ")", d.step.path.empty() ? "" : "  @ " + d.step.path, "\n");
+    }
+    return out;
+  }
+
+ private:
+  std::string names(const std::vector<ir::ValueId>& values) const {
+    std::vector<std::string> out;
+    for (ir::ValueId v : values) {
+      const auto copy = p_.draft.again.find(v);
+      out.push_back(copy == p_.draft.again.end() ? name_of(p_.graph(), v)
+                                                 : name_of(p_.graph(), copy->second) + ".again");
+    }
+    return join(out, ", ");
+  }
+
+  const Planning& p_;
+};
+
+}  // namespace
+
+std::string graph_text(const Planning& planning) { return ir::print(planning.graph()); }
+
+std::string facts_text(const Planning& planning) {
+  std::string out;
+  for (std::size_t n = 0; n < planning.graph().nodes.size(); ++n) {
+    const NodeFacts& f = (*planning.facts)[n];
+    out += str(name_of(planning.graph(), planning.graph().nodes[n].outputs[0]), "  ",
+               kKindNames[static_cast<std::size_t>(f.kind)]);
+    if (f.operations > 0) out += str(", ", f.operations, " operations a point");
+    if (f.expensive) out += ", expensive";
+    out += '\n';
+  }
+  return out;
+}
+
+std::string layout_text(const Planning& planning) {
+  std::string out;
+  for (std::size_t v = 0; v < planning.graph().values.size(); ++v) {
+    const auto id = static_cast<ir::ValueId>(v);
+    if (planning.layouts.is_default(id)) continue;
+    out += str(name_of(planning.graph(), id), "  ", layout_of(planning.layouts.at(id)), "\n");
+  }
+  return out;
+}
+
+std::string group_text(const Planning& planning) {
+  const ir::Graph& graph = planning.graph();
+  std::string out;
+  for (std::size_t i = 0; i < planning.grouping.groups.size(); ++i) {
+    const Group& g = planning.grouping.groups[i];
+    std::vector<std::string> rows, inner;
+    for (std::size_t p = 0; p < g.space.size(); ++p) {
+      (g.split && g.inner[p] ? inner : rows).push_back(g.space[p].text());
+    }
+    out += str("group ", i, " ", kGroupNames[static_cast<std::size_t>(g.type)], " over [",
+               join(rows, ","), "]");
+    if (g.split) out += str(" x [", join(inner, ","), "]");
+    out += '\n';
+    for (ir::NodeId n : g.nodes) {
+      const ir::ValueId v = graph.node(n).outputs[0];
+      out += str("  ", name_of(graph, v), " = ", graph.node(n).op,
+                 kDirectionNames[static_cast<std::size_t>(planning.grouping.directions[at(n)])],
+                 planning.grouping.stored[at(v)] ? ", stored" : "", "\n");
+    }
+  }
+  return out;
+}
+
+std::string steps_text(const Planning& planning) { return Steps(planning).run(); }
+
+std::string program_text(const Planning& planning) {
+  Program program = planning.program;
+  program.seconds.clear();  // a clock's
+  return to_text(program);
+}
+
+}  // namespace plait::plan

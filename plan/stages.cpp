@@ -1,0 +1,132 @@
+// The table of stages, and running them.
+#include "plan/stages.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/at.h"
+#include "base/text.h"
+#include "plan/memory.h"
+#include "plan/stage_text.h"
+
+namespace plait::plan {
+namespace {
+
+void keep_rounded(Planning& p) {
+  if (p.options.fuse) p.rounded = plan::keep_rounded(p.given, p.program.log);
+}
+
+void facts(Planning& p) {
+  p.facts.emplace(p.graph());
+  for (const ir::NextState& n : p.graph().nexts) {
+    p.advanced.insert(p.graph().find_state(n.state)->value);
+  }
+}
+
+void layout(Planning& p) { p.layouts = choose_layouts(p.graph(), *p.facts); }
+
+void group(Planning& p) {
+  p.grouping = plan::group(p.graph(), *p.facts, p.layouts, {.fuse = p.options.fuse}, p.program.log);
+}
+
+void choose(Planning& p) {
+  p.draft = make_draft(p.sight(), p.target, p.largest, p.tuning, p.program.log);
+  p.program.tuning = std::move(p.tuning.used);
+}
+
+void order(Planning& p) {
+  std::vector<DraftStep> ordered;
+  for (int i : choose_order(p.graph(), p.draft, p.options, p.program.log)) {
+    ordered.push_back(std::move(p.draft.steps[at(i)]));
+  }
+  p.draft.steps = std::move(ordered);
+}
+
+void recompute(Planning& p) {
+  if (p.options.reorder && !p.draft.whole) repeat_steps(p.graph(), p.draft, p.program.log);
+}
+
+void batch(Planning& p) {
+  if (!p.draft.whole) {
+    gather_products(p.graph(), p.draft, p.target, p.largest, p.program.log);
+  }
+}
+
+void join_steps(Planning& p) {
+  if (!p.draft.whole) join_independent(p.graph(), p.draft);
+}
+
+void place_buffers(Planning& p) {
+  Program& program = p.program;
+  assign_memory(p.sight(), p.draft, p.target, program);
+  for (std::size_t i = p.given.states.size(); i < program.states.size(); ++i) {
+    program.rounded.push_back({p.rounded->of[i - p.given.states.size()], program.states[i].held});
+  }
+  program.states.resize(p.given.states.size());
+  for (auto& [name, text] : p.draft.texts) program.texts.push_back(text);
+  program.whole = p.draft.whole;
+}
+
+// clang-format off
+constexpr Stage kStages[] = {
+    {"keep_rounded", keep_rounded, graph_text, "first: it changes what is planned"},
+    {"facts", facts, facts_text, "what every later stage asks of a node, worked out once"},
+    {"layout", layout, layout_text, "before group: index spaces meet in memory order"},
+    {"group", group, group_text, "before choose: an implementation is for a group"},
+    {"choose", choose, steps_text, "lowers each group and takes what the target offers for it"},
+    {"order", order, steps_text, "before recompute: what is far from its reader is known then"},
+    {"recompute", recompute, steps_text, "before batch and join, which make steps larger"},
+    {"batch", batch, steps_text, "before join: several products as one launch of the target's own"},
+    {"join", join_steps, steps_text, "before place: which steps there are decides who lives when"},
+    {"place", place_buffers, program_text, "last: aliases, offsets, and calls that name buffers"},
+};
+// clang-format on
+
+}  // namespace
+
+Planning::Planning(const ir::Graph& graph, const Target& target, const Options& options,
+                   const TuningResults& tuned)
+    : given(graph), target(target), options(options), tuning{options.measure, tuned} {
+  program.graph_name = graph.name;
+  program.backend = target.name();
+  program.target = target.identity();
+  program.options = options.text();
+  program.threads = target.threads();
+  program.lanes = target.lanes();
+  program.symbols = symbols_of(graph);
+  largest = plan::largest(program.symbols);
+}
+
+std::span<const Stage> stages() { return kStages; }
+
+std::vector<std::string> stage_names() {
+  std::vector<std::string> names;
+  for (const Stage& stage : kStages) names.emplace_back(stage.name);
+  return names;
+}
+
+void run_stages(Planning& planning, const StageOptions& options) {
+  for (const Stage& stage : kStages) {
+    const auto start = std::chrono::steady_clock::now();
+    stage.run(planning);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    planning.program.seconds[std::string(stage.name)] = taken.count();
+    if (options.after_each) options.after_each(stage, planning);
+    if (stage.name == options.stop_after) break;
+  }
+}
+
+std::string text_after(const ir::Graph& graph, const Target& target, const Options& options,
+                       const std::string& name) {
+  const auto stage = std::find_if(std::begin(kStages), std::end(kStages),
+                                  [&](const Stage& s) { return s.name == name; });
+  if (stage == std::end(kStages)) {
+    fail("there is no stage '", name, "'.", suggestion(name, stage_names()), " The stages are ",
+         join(stage_names(), ", "));
+  }
+  Planning planning(graph, target, options, {});
+  run_stages(planning, {.stop_after = name});
+  return stage->text(planning);
+}
+
+}  // namespace plait::plan

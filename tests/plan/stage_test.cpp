@@ -1,0 +1,131 @@
+// What each stage of planning leaves: text in, text out, on the null target.
+#include "plan/stages.h"
+
+#include <gtest/gtest.h>
+
+#include "backends/backends.h"
+#include "ir/text.h"
+#include "passes/pipeline.h"
+#include "tests/raises.h"
+
+namespace plait::plan {
+namespace {
+
+std::string after(const std::string& stage, const char* text) {
+  const ir::Graph graph = run_pipeline(ir::parse_graph(text), {.requested = {"expand"}}).graph;
+  return "\n" + text_after(graph, *make_plan_target("null", {}), {}, stage);
+}
+
+constexpr const char* kStep = R"(
+graph g(x: f32[4,8], t: f32[4,3]) state(w: f32[3,8], b: f32[3]) {
+  %y = linear(x, w, b) : f32[4,3]
+  %r = relu(%y) : f32[4,3]
+  %s = softmax(%r, axis=1) : f32[4,3]
+  %d = sub(%s, t) : f32[4,3]
+  %g = matmul(%d, x, transpose_a=true) : f32[3,8]
+  %w2 = sub(w, %g) : f32[3,8]
+  next w = %w2
+  return loss = %d
+})";
+
+constexpr const char* kImage = R"(
+graph g(x: f32[2,3,8,8]) state(w: f32[4,3,3,3]) {
+  %y = conv2d(x, w, padding=[1,1]) : f32[2,4,8,8]
+  %r = relu(%y) : f32[2,4,8,8]
+  %p = max_pool2d(%r, kernel=[2,2]) : f32[2,4,4,4]
+  return %p
+})";
+
+TEST(Stages, AnUnknownOneIsNamed) {
+  EXPECT_EQ(test::message_of([] { after("plac", kStep); }),
+            "there is no stage 'plac'. Did you mean 'place'? The stages are keep_rounded, facts, "
+            "layout, group, choose, order, recompute, batch, join, place");
+}
+
+TEST(Stages, FactsSayWhatKindOfWorkANodeIs) {
+  EXPECT_EQ(after("facts", kStep), R"(
+%y  contract, 2 operations a point
+%r  point, 1 operations a point
+%s.max  reduce
+%s.sub  point, 1 operations a point
+%s.exp  point, 1 operations a point, expensive
+%s.sum  reduce
+%s  point, 1 operations a point, expensive
+%d  point, 1 operations a point
+%g  contract, 1 operations a point
+%w2  point, 1 operations a point
+)");
+}
+
+TEST(Stages, LayoutPutsChannelsLast) {
+  EXPECT_EQ(after("layout", kStep), "\n");
+  EXPECT_EQ(after("layout", kImage), R"(
+x  [0,2,3,1]
+w  [0,2,3,1]
+%y  [0,2,3,1]
+%r  [0,2,3,1]
+%p  [0,2,3,1]
+)");
+}
+
+TEST(Stages, GroupPutsEpiloguesBehindProductsAndRowsTogether) {
+  EXPECT_EQ(after("group", kStep), R"(
+group 0 contract over [4,3]
+  %y = linear
+  %r = relu, stored
+group 1 loop over [4] x [3]
+  %s.max = max by row
+  %s.sub = sub
+  %s.exp = exp
+  %s.sum = sum by row
+  %s = div
+  %d = sub, stored
+group 2 contract over [3,8]
+  %g = matmul
+  %w2 = sub, stored
+)");
+}
+
+TEST(Stages, ChooseMakesAStepOfEachGroup) {
+  EXPECT_EQ(after("choose", kStep), R"(
+step 0 loop.product.3eaa0dda linear  (b, x, w) -> (%r)
+step 1 loop.row.d01f46bc row  (%r, t) -> (%d)
+step 2 loop.product.40b39a41 matmul  (w, %d, x) -> (%w2)
+)");
+}
+
+/// Groups of one signature are the same kernel over other values.
+TEST(Stages, ChooseLowersWhatRepeatsOnce) {
+  const std::string steps = after("choose", R"(
+graph g(x: f32[300,200]) state(v: f32[200,200], w: f32[200,200]) {
+  %a = matmul(x, v) : f32[300,200]
+  %b = tanh(%a) : f32[300,200]
+  %c = matmul(%b, w) : f32[300,200]
+  %d = tanh(%c) : f32[300,200]
+  return %d
+})");
+  EXPECT_EQ(steps, R"(
+step 0 null.product matmul  (x, v) -> (%b)
+step 1 null.product matmul  (%b, w) -> (%d)
+)");
+}
+
+TEST(Stages, JoinRunsIndependentUpdatesTogether) {
+  constexpr const char* kUpdates = R"(
+graph g(x: f32[600,700], y: f32[600,700]) state(v: f32[600,700], w: f32[600,700]) {
+  %v2 = sub(v, x) : f32[600,700]
+  %w2 = sub(w, y) : f32[600,700]
+  next v = %v2
+  next w = %w2
+})";
+  EXPECT_EQ(after("batch", kUpdates), R"(
+step 0 loop.pointwise.6d7b3ba4 pointwise  (v, x) -> (%v2)
+step 1 loop.pointwise.6d7b3ba4 pointwise  (w, y) -> (%w2)
+)");
+  EXPECT_EQ(after("join", kUpdates), R"(
+step 0 loop.pointwise.6d7b3ba4 pointwise  (v, x, w, y) -> (%v2, %w2)
+)");
+}
+
+}  // namespace
+}  // namespace plait::plan
