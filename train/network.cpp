@@ -233,6 +233,7 @@ void check_batch(const Dim& batch, const Config& config) {
 
 ir::Package package_from(const std::string& text, const Config& config) {
   const ir::Package kept = ir::parse(text, config.model.file);
+  for (const ir::Graph& graph : kept.graphs) verify_types(graph);  // it may have been edited
   const ir::Graph& train = find_graph(kept, kTrain);
   const Dim batch = batch_of(train, config.model.file);
   check_batch(batch, config);

@@ -188,6 +188,21 @@ graph net(x: f32[4,8]) state(w: f32[3,8] = xavier) {
             "compute the loss from them by operations on floats that have a gradient");
 }
 
+/// A run's model.plait may have been edited: what no longer fits is the user's, not a bug.
+TEST_F(Networks, AKeptNetworkThatDoesNotFitIsNamed) {
+  const Config c = config(write("kept", kNet));
+  const auto kept = [](const std::string& w) {
+    return "graph train(x: f32[8,5], t: f32[8,3]) state(w: " + w +
+           " = xavier) { %y = linear(x, w) : f32[8,3]"
+           " %l = mse_loss(%y, t) : f32[] return loss = %l }";
+  };
+  EXPECT_NO_THROW(build_package(c, kept("f32[3,5]")));
+  for (const char* w : {"f32[3,7]", "f32[3,0]", "f16[3,5]", "f32[2,5]", "f32[15]"}) {
+    const std::string said = message_of([&] { build_package(c, kept(w)); });
+    EXPECT_TRUE(said.starts_with("[linear] ")) << said;
+  }
+}
+
 TEST_F(Networks, GroupsAndFrozenParametersAreByTheGraphsNames) {
   const std::string file = write("net.plait", kNet);
   EXPECT_EQ(wrong(file, {"loss=cost", "sizes=width=8", "freeze=v"}),
