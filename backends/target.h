@@ -44,6 +44,7 @@ struct LoopCall {
   int threads = 0, block_bytes = 0;
   int maps = 0;        // operands that a copy engine brings: the last words say how they lie
   bool table = false;  // a launch has several calls of it; `rows` are the blocks that each fills
+  bool interleaved = false;  // what it and the calls beside it write takes turns in memory, by rows
 };
 
 /// A contraction, or the phases of one, each with what follows it.

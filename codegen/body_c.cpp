@@ -16,6 +16,9 @@ using loop::Let;
 using loop::Level;
 using loop::Reduce;
 
+// Steps of an inner loop, of an open kernel, that stand in its text.
+constexpr std::int64_t kShort = 32;
+
 /// What a guard of the row lets through, without a branch in the loop (gcc does not vectorise a
 /// choice by a condition that stays the same): masked bits, with those of the other value put in.
 std::string chosen_text(DType held, const std::string& loaded, const std::string& key) {
@@ -56,7 +59,11 @@ void Body::count() {
     if (k_.lets[i].kept) kept_of_[i] = kept_++;
     if (k_.lets[i].column) column_of_[i] = columns++;
   }
-  for (const loop::KernelIndex& x : k_.inner) extents_.push_back(n_.text(x.extent));
+  for (const loop::KernelIndex& x : k_.inner) {
+    // A short loop is not left open: it would be one of single steps.
+    const bool is_short = k_.open && x.extent.is_const() && x.extent.value() <= kShort;
+    extents_.push_back(is_short ? str(x.extent.value()) : n_.text(x.extent));
+  }
   for (const Let& let : k_.lets) may_fail_ |= !let.index.empty() || divides(let);
 }
 

@@ -78,6 +78,7 @@ struct Kernel {
   int stages = 1;
   bool epilogue = false;  // runs on tiles of a contraction: rows are its batch and m, inner its n
   int batch_rows = 0;     // of an epilogue: how many of `rows` are the contraction's batch
+  bool open = false;      // its sizes are numbers of the call: calls of other sizes share its text
 
   bool has_columns() const;
 };

@@ -49,6 +49,10 @@ struct Nest {
   Expr body;  // over the loads
   Reduce reduce = Reduce::kNone;
   Expr finish{};  // over acc() and loads that no reduced index enters; empty: the reduced value
+  /// The variable along which the loads stand one behind the other: load i is the value where its
+  /// one guard, on that variable, holds, and is read at the distance from that guard's `lo`. -1:
+  /// they do not.
+  int joined = -1;
 };
 
 /// The Dim that stands for an index variable of this extent.

@@ -328,6 +328,7 @@ loop::Nest nest_concat(const NodeView& v) {
     // The difference: an index itself may not be a float.
     nest.body = loop::select(loop::Expr::index(index[axis] - ends[i]) < 0, pieces[i], nest.body);
   }
+  nest.joined = static_cast<int>(axis);
   return nest;
 }
 

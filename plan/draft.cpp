@@ -14,7 +14,7 @@ namespace {
 
 // Below this many scalar operations a whole program is one function on one thread.
 constexpr std::int64_t kWholeOperations = 300'000;
-constexpr std::size_t kWholeSteps = 96;
+constexpr std::size_t kWholeCalls = 96;
 // A kernel of fewer points is printed with its sizes: its loops are short.
 constexpr std::int64_t kFixedPoints = 4096;
 
@@ -115,11 +115,14 @@ class Drafting {
   }
 
   bool is_small() const {
-    if (!largest_.empty() || s_.grouping.groups.size() > kWholeSteps) return false;
+    if (!largest_.empty()) return false;
     std::int64_t total = 0;
+    std::size_t calls = s_.grouping.groups.size();
     for (std::size_t n = 0; n < s_.graph.nodes.size(); ++n) {
       const NodeFacts& f = s_.facts[n];
       if (f.kind == Kind::kHand) return false;
+      if (f.kind == Kind::kJoin) calls += f.nest.loads.size() - 1;
+      if (calls > kWholeCalls) return false;
       if (f.kind == Kind::kConstant) continue;
       total += point_count(f.nest).hi() * std::max(1, f.operations);
       if (total > kWholeOperations) return false;
@@ -137,6 +140,7 @@ class Drafting {
 
   bool fixed(const loop::Kernel& k) const {
     const Dim points = points_of(k);
+    if (k.open) return false;
     return draft_.whole || (points.is_const() && points.value() <= kFixedPoints);
   }
 
@@ -145,6 +149,11 @@ class Drafting {
     p.call.buffers = as_ints(values);
     p.call.work = work;
     return p.call;
+  }
+
+  LoopCall printed(const Lowered& low) {
+    const Dim work = points_of(low.kernel) * Dim(weight_of(low.kernel));
+    return printed(target_.print(low.kernel, fixed(low.kernel)), low.values, work);
   }
 
   void take(const Choice& choice, DraftStep& d) {
@@ -156,14 +165,36 @@ class Drafting {
   }
 
   void loops(const Group& g, DraftStep& d) {
+    if (s_.facts[at(g.nodes.front())].kind == Kind::kJoin) return pieces(g, d);
     Lowered low = lower_loops(s_, g);
     add_loop(low, d);
   }
 
+  /// The operands of a join, each by a call of its own; those that lie alike share a function.
+  void pieces(const Group& g, DraftStep& d) {
+    std::vector<Lowered> all = lower_pieces(s_, g);
+    std::int64_t shared = 0;
+    for (Lowered& low : all) {
+      LoopCall call = printed(low);
+      call.interleaved = low.interleaved && call.column_sizes.empty();
+      Choice choice = target_.choose(call, largest_);
+      shared += choice.shared_bytes;  // they run together
+      if (d.step.calls.empty()) {
+        choice.why = str("for each of ", all.size(), " operands: ", choice.why);
+        take(choice, d);
+      } else if (choice.kernel != d.step.kernel && !d.step.kernel.ends_with("+")) {
+        d.step.kernel += "+";
+      }
+      d.step.thread_bytes = std::max(d.step.thread_bytes, choice.thread_bytes);
+      d.step.calls.emplace_back(std::move(call));
+      keep(low, d);
+    }
+    d.step.shared_bytes = shared;
+  }
+
   void add_loop(Lowered& low, DraftStep& d) {
     d.step.kind = schedule_name(low.kernel);
-    const Dim work = points_of(low.kernel) * Dim(weight_of(low.kernel));
-    LoopCall call = printed(target_.print(low.kernel, fixed(low.kernel)), low.values, work);
+    LoopCall call = printed(low);
     take(target_.choose(call, largest_), d);
     d.step.calls.push_back(std::move(call));
     keep(low, d);

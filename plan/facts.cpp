@@ -12,6 +12,10 @@ namespace {
 
 using loop::ScalarOp;
 
+// Operands of a concat that each point chooses among. More are copied each by itself: a choice
+// looks at all of them for every point.
+constexpr std::size_t kMostChoices = 2;
+
 bool is_expensive(ScalarOp op) {
   switch (op) {
     case ScalarOp::kDiv:
@@ -103,6 +107,7 @@ void share_guards(loop::Nest& nest) {
 
 Kind kind_of(const NodeFacts& f) {
   const loop::Nest& nest = f.nest;
+  if (nest.joined >= 0 && nest.loads.size() > kMostChoices) return Kind::kJoin;
   if (nest.reduce == loop::Reduce::kNone) {
     const bool bare = nest.body.node().op == ScalarOp::kLoad;
     return bare && nest.loads.size() == 1 && nest.loaded.empty() ? Kind::kMove : Kind::kPoint;
@@ -141,6 +146,7 @@ NodeFacts facts_of(const ir::Graph& graph, const ir::Node& node) {
   for (const loop::Access& a : f.nest.loads) f.loads.push_back(load_facts(a, f.nest));
   f.kind = kind_of(f);
   if (f.kind == Kind::kWindow && is_product_sum(f.nest)) share_guards(f.nest);
+  if (f.kind == Kind::kJoin) return f;  // of its choices none is left
   count_operations(f.nest.body, f);
   count_operations(f.nest.finish, f);
   // A cast converts: what reads it at other indices must not do so again and again for nothing.

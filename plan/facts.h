@@ -15,6 +15,7 @@ enum class Kind {
   kConstant,  // a literal
   kMove,      // renames or repeats elements: one load, nothing computed
   kPoint,     // one value per point of its output
+  kJoin,      // many operands, each copied to its own part of the output
   kReduce,    // sums, maxima... over indices that its load walks plainly
   kWindow,    // reduces over windows: its load mixes indices
   kContract,  // sum of products of two operands

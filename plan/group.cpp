@@ -59,7 +59,8 @@ class Grouper {
     needs_ = groups_read_by(n);
     const Kind kind = sight_.facts(n).kind;
     const bool long_window = kind == Kind::kWindow && !is_unrolled(sight_.facts(n).nest);
-    if (kind == Kind::kHand || kind == Kind::kContract || long_window || !options_.fuse) {
+    if (kind == Kind::kHand || kind == Kind::kContract || kind == Kind::kJoin || long_window ||
+        !options_.fuse) {
       return start(n);
     }
     std::vector<std::string> refused;
@@ -191,6 +192,9 @@ class Grouper {
     }
     if (f.kind != Kind::kReduce) d = covers(sight_, n, grown, places, epilogue);
     if (!d) return d;
+    if (!walks_pieces(n, to, places)) {
+      return Decision::forbid("it does not walk the pieces of a join one by one");
+    }
     if (touched(n, g) > options_.most_buffers) {
       return Decision::forbid(
           str("one kernel would touch more than ", options_.most_buffers, " buffers"));
@@ -207,6 +211,18 @@ class Grouper {
     return d;
   }
 
+  /// Whether a node can run where the operands of the join that a kernel begins with run one by
+  /// one.
+  bool walks_pieces(ir::NodeId n, const Group& to, const std::vector<int>& places) {
+    const ir::NodeId join = to.nodes.front();
+    if (sight_.facts(join).kind != Kind::kJoin) return true;
+    const int axis = out_.places[at(join)][at(sight_.facts(join).nest.joined)];
+    for (std::size_t v = 0; v < places.size(); ++v) {
+      if (places[v] == axis) return axis >= 0 && !sight_.facts(n).nest.vars[v].reduced;
+    }
+    return false;
+  }
+
   static std::string space_text(const std::vector<Dim>& space) {
     return shape_text(Shape(space.begin(), space.end()));
   }
@@ -220,16 +236,15 @@ class Grouper {
 
   int touched(ir::NodeId n, int g) {
     std::set<ir::ValueId> values;
-    for (ir::NodeId m : group(g).nodes) {
+    const auto add = [&](ir::NodeId m) {
+      if (sight_.facts(m).kind == Kind::kJoin) return;  // one operand at a time
       for (const Read& r : reads_of(sight_, m)) {
         const ir::NodeId by = sight_.graph.value(r.value).producer;
         if (by == ir::kNone || out_.group_of[at(by)] != g) values.insert(r.value);
       }
-    }
-    for (const Read& r : reads_of(sight_, n)) {
-      const ir::NodeId by = sight_.graph.value(r.value).producer;
-      if (by == ir::kNone || out_.group_of[at(by)] != g) values.insert(r.value);
-    }
+    };
+    for (ir::NodeId m : group(g).nodes) add(m);
+    add(n);
     return static_cast<int>(values.size() + group(g).nodes.size() / 4);
   }
 

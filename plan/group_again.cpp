@@ -102,6 +102,7 @@ class Again {
     const std::int64_t mine = sight_.graph.type(v).elements().hi();
     const auto makes = [&](ir::NodeId reader) {
       const NodeFacts& f = sight_.facts(reader);
+      if (f.kind == Kind::kJoin) return true;
       if (f.kind != Kind::kMove && f.kind != Kind::kPoint && f.kind != Kind::kReduce) return false;
       if (point_count(f.nest).hi() > mine) return false;
       return group_of(reader) >= 0 || is_makable(sight_.result(reader));

@@ -21,6 +21,9 @@ Dim loop_symbol(const loop::KernelIndex& index) {
   return Dim::symbol(index.symbol, 0, std::max<std::int64_t>(index.extent.hi() - 1, 0));
 }
 
+/// Of an operand of a join, along its axis.
+Dim size_of(const loop::Access& piece) { return piece.guards[0].hi - piece.guards[0].lo; }
+
 /// Positions in the order of the memory of the largest value that the group stores or reads.
 std::vector<int> memory_order(const KernelFrame& frame) {
   std::vector<int> order(frame.group.space.size());
@@ -115,7 +118,37 @@ Lowered finish(KernelFrame& frame) {
   sort_lets(frame.kernel);
   if (frame.product) frame.kernel.epilogue = false;
   collapse(frame.kernel);
-  return {std::move(frame.kernel), std::move(frame.values)};
+  return {std::move(frame.kernel), std::move(frame.values), false};
+}
+
+/// Loops over a space in the order of memory; those of `inner` inside the others.
+void add_loops(KernelFrame& frame, const std::vector<int>& order, const std::vector<Dim>& extents,
+               const std::vector<char>& inner) {
+  frame.at_place.resize(extents.size());
+  for (int p : order) {
+    auto& list = inner[at(p)] ? frame.kernel.inner : frame.kernel.rows;
+    list.push_back({str(inner[at(p)] ? "$i" : "$r", list.size()), extents[at(p)]});
+    frame.at_place[at(p)] = loop_symbol(list.back());
+  }
+}
+
+/// The group where the join that it begins with is its operand `piece`.
+Lowered lower_piece(const Sight& sight, const Group& group, const loop::Access& piece) {
+  KernelFrame frame(sight, group);
+  frame.piece = &piece;
+  frame.kernel.open = true;
+  const ir::NodeId join = group.nodes.front();
+  const int axis = sight.grouping.places[at(join)][at(frame.facts(join).nest.joined)];
+  const std::vector<int> order = memory_order(frame);
+  std::vector<Dim> extents = group.space;
+  std::vector<char> inner = group.inner;
+  if (!group.split && !order.empty()) inner[at(order.back())] = 1;
+  if (axis >= 0) extents[at(axis)] = size_of(piece);
+  add_loops(frame, order, extents, inner);
+  if (axis >= 0) frame.at_place[at(axis)] = frame.at_place[at(axis)] + piece.guards[0].lo;
+  Lowered out = finish(frame);
+  out.interleaved = axis >= 0 && order.front() != axis;
+  return out;
 }
 
 }  // namespace
@@ -128,7 +161,6 @@ Lowered lower_loops(const Sight& sight, const Group& group) {
   std::vector<char> inner = group.inner;
   bool split = group.split;
   const ir::NodeId anchor = group.nodes.front();
-  frame.at_place.resize(extents.size());
   frame.places_of_anchor = sight.grouping.places[at(anchor)];
   if (group.type == Group::Type::kContract) {  // sums in rows of one result each
     inner.assign(extents.size(), 0);
@@ -141,15 +173,21 @@ Lowered lower_loops(const Sight& sight, const Group& group) {
       extents.push_back(nest.vars[v].extent);
       inner.push_back(1);
     }
-    frame.at_place.resize(extents.size());
   }
   if (!split && !order.empty()) inner[at(order.back())] = 1;
-  for (int p : order) {
-    auto& list = inner[at(p)] ? frame.kernel.inner : frame.kernel.rows;
-    list.push_back({str(inner[at(p)] ? "$i" : "$r", list.size()), extents[at(p)]});
-    frame.at_place[at(p)] = loop_symbol(list.back());
-  }
+  add_loops(frame, order, extents, inner);
   return finish(frame);
+}
+
+std::vector<Lowered> lower_pieces(const Sight& sight, const Group& group) {
+  const loop::Nest& nest = sight.facts[at(group.nodes.front())].nest;
+  std::vector<Lowered> out;
+  for (const loop::Access& piece : nest.loads) {
+    const bool last = &piece == &nest.loads.back();
+    if (size_of(piece).is(0) && !(last && out.empty())) continue;
+    out.push_back(lower_piece(sight, group, piece));
+  }
+  return out;
 }
 
 Lowered lower_epilogue(const Sight& sight, const Group& group, const ContractPart& part,

@@ -23,10 +23,14 @@ struct Sight {
 struct Lowered {
   loop::Kernel kernel;
   std::vector<ir::ValueId> values;  // per buffer of the kernel
+  bool interleaved = false;         // of a join: its rows and those of others take turns in memory
 };
 
 /// A loop group; or a contraction's group as plain loops, for what no other kernel takes.
 Lowered lower_loops(const Sight& sight, const Group& group);
+/// The same for a group that begins with a join: a kernel for each operand that has elements, one
+/// in any case.
+std::vector<Lowered> lower_pieces(const Sight& sight, const Group& group);
 
 /// One contraction, or one phase of it, and the names under which its indices are known.
 struct ContractPart {

@@ -34,6 +34,7 @@ struct KernelFrame {
   loop::Kernel kernel;
   std::vector<ir::ValueId> values;          // per buffer of the kernel
   std::optional<loop::KernelLoad> product;  // where a kernel apart reads it
+  const loop::Access* piece = nullptr;      // of a join: the operand that stands for it
   std::vector<Dim> at_place;                // per position of the space
   std::vector<int> places_of_anchor;        // where they differ from the grouping's
   std::map<ir::NodeId, int> stage_of;

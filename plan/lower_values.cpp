@@ -247,6 +247,12 @@ int KernelValues::point(ir::NodeId n, const std::vector<Dim>& index, int stage,
     let.body = f.nest.finish ? rebuilt(renumbered_, 0, by, Expr::load(first)) : Expr::load(first);
     return frame_.add(std::move(let));
   }
+  if (f.kind == Kind::kJoin) {
+    const loop::Access piece{frame_.piece->operand, frame_.piece->index};
+    let.operands = {operand(n, piece, by, stage, guards)};
+    let.body = Expr::load(0);
+    return frame_.add(std::move(let));
+  }
   if (f.nest.reduce == loop::Reduce::kNone) {
     by = with_loaded(n, by, stage, guards);
     for (const loop::Access& a : f.nest.loads)

@@ -55,8 +55,8 @@ template <class A, Is<LoopCall> T>
 void fields(A& a, T& x) {
   a("function", x.function)("buffers", x.buffers)("column_sizes", x.column_sizes);
   a("kept", x.kept)("kept_size", x.kept_size)("rows", x.rows)("finish_rows", x.finish_rows);
-  a("work", x.work)("threads", x.threads)("block_bytes", x.block_bytes)("maps", x.maps)("table",
-                                                                                        x.table);
+  a("work", x.work)("threads", x.threads)("block_bytes", x.block_bytes)("maps", x.maps);
+  a("table", x.table)("interleaved", x.interleaved);
 }
 
 template <class A, Is<loop::AxisOf<Dim>> T>

@@ -7,8 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include "backends/cpu/batch.h"
 #include "backends/cpu/contract/contract.h"
-#include "backends/cpu/cut.h"
 #include "backends/cpu/pool.h"
 #include "base/at.h"
 #include "codegen/compile.h"
@@ -24,16 +24,7 @@ std::vector<std::int64_t> numbers(const std::vector<Dim>& dims, const DimBinding
   return out;
 }
 
-/// A loop call with sizes and addresses fixed.
-struct LoopRun {
-  codegen::LoopFunction function = nullptr;
-  codegen::FinishFunction finish = nullptr;
-  std::vector<char*> pointers;
-  std::vector<std::int64_t> sizes;
-  std::int64_t rows = 0, finish_rows = 0, tasks = 0, finish_tasks = 0;
-};
-
-/// One part of a contraction, likewise.
+/// One part of a contraction, with sizes and addresses fixed.
 struct PartRun {
   std::unique_ptr<Contract> contract;
   const char *a = nullptr, *b = nullptr;
@@ -74,6 +65,7 @@ struct Tasks {
 
 struct StepRun {
   std::vector<LoopRun> loops;
+  std::vector<LoopBatch> batches;
   std::vector<PartRun> parts;
   HandRun hand;
   Tasks work, pack, pack_once, finish;
@@ -193,10 +185,17 @@ class CpuCode : public Code {
     std::string text = "void plait_whole(char* const* p, char* scratch, int* bad) {\n";
     std::size_t pointer = 0;
     const auto add = [&](const LoopCall& call, std::size_t pointers) {
-      text += str("  ", call.function.name, "(p + ", pointer, ", 0, 0, ", call.rows.value(),
-                  ", 0, scratch, bad);\n");
+      std::string sizes = "0";
+      if (!call.function.parameters.empty()) {
+        sizes = str("n", pointer);
+        std::string list;
+        for (const Dim& d : call.function.parameters) list += str(d.value(), ", ");
+        text += str("  static const int64_t ", sizes, "[] = {", list, "};\n");
+      }
+      text += str("  ", call.function.name, "(p + ", pointer, ", ", sizes, ", 0, ",
+                  call.rows.value(), ", 0, scratch, bad);\n");
       if (call.finish_rows.value() > 0) {
-        text += str("  ", call.function.name, "_finish(p + ", pointer, ", 0, 0, ",
+        text += str("  ", call.function.name, "_finish(p + ", pointer, ", ", sizes, ", 0, ",
                     call.finish_rows.value(), ", 1);\n");
       }
       pointer += pointers;
@@ -242,10 +241,9 @@ class CpuCode : public Code {
       }
     }
     std::vector<std::int64_t> work, pack, pack_once, finish;
-    for (const LoopRun& l : run.loops) {
-      work.push_back(l.tasks);
-      finish.push_back(l.finish_tasks);
-    }
+    run.batches = batches_of(run.loops);
+    for (const LoopBatch& b : run.batches) work.push_back(b.tasks);
+    for (const LoopRun& l : run.loops) finish.push_back(l.finish_tasks);
     for (const PartRun& p : run.parts) {
       work.push_back(p.contract ? p.contract->tasks() : p.loops.tasks);
       const std::int64_t tasks = p.contract ? p.contract->pack_tasks() : 0;
@@ -269,7 +267,9 @@ class CpuCode : public Code {
     run.sizes = numbers(call.function.parameters, sizes);
     run.rows = evaluate(call.rows, sizes);
     run.finish_rows = evaluate(call.finish_rows, sizes);
-    run.tasks = whole_ ? 1 : loop_tasks(run.rows, evaluate(call.work, sizes));
+    run.work = evaluate(call.work, sizes);
+    run.interleaved = call.interleaved;
+    run.tasks = whole_ ? 1 : loop_tasks(run.rows, run.work);
     for (const Dim& size : call.column_sizes) {
       run.pointers.push_back(memory_.shared + shared);
       shared += column_bytes(evaluate(size, sizes), run.tasks);
@@ -318,20 +318,17 @@ class CpuCode : public Code {
 
   char* scratch(int thread) const { return memory_.threads + thread * memory_.thread_bytes; }
 
-  void run_loop(const LoopRun& l, std::int64_t task, int thread) noexcept {
-    l.function(l.pointers.data(), l.sizes.data(), first_row(task, l.tasks, l.rows),
-               first_row(task + 1, l.tasks, l.rows), task, scratch(thread), &bad_);
-  }
-
   static void work_task(void* context, std::int64_t task, int thread) noexcept {
     auto* self = static_cast<CpuCode*>(context);
     StepRun& s = *self->current_;
     const std::size_t i = s.work.part_of(task);
     const std::int64_t mine = task - s.work.first[i];
-    if (i < s.loops.size()) return self->run_loop(s.loops[i], mine, thread);
-    if (i - s.loops.size() < s.parts.size()) {
-      const PartRun& p = s.parts[i - s.loops.size()];
-      if (!p.contract) return self->run_loop(p.loops, mine, thread);
+    if (i < s.batches.size()) {
+      return s.batches[i].run(s.loops, mine, self->scratch(thread), &self->bad_);
+    }
+    if (i - s.batches.size() < s.parts.size()) {
+      const PartRun& p = s.parts[i - s.batches.size()];
+      if (!p.contract) return p.loops.run(mine, self->scratch(thread), &self->bad_);
       return p.contract->run(mine, p.a, p.b, p.packed, p.c, p.epilogue ? PartRun::sink : nullptr,
                              &p, self->scratch(thread), p.turned);
     }

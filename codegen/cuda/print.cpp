@@ -39,7 +39,7 @@ loop::Kernel prepared(const loop::Kernel& kernel) {
 Writer::Writer(const loop::Kernel& kernel, const Schedule& schedule, bool fixed)
     : k_(kernel),
       s_(schedule),
-      n_(fixed && !schedule.flat),
+      n_(fixed && !schedule.flat && !kernel.open),
       type_(schedule.wide ? "int64_t" : "int"),
       area_of_(kernel.lets.size(), -1) {}
 

@@ -14,8 +14,8 @@ namespace plait::plan {
 // clang-format off
 inline auto members(const Function& x) { const auto& [a, b] = x; return std::tie(a, b); }
 inline auto members(const LoopCall& x) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = x;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = x;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
 }
 inline auto members(const loop::AxisOf<Dim>& x) {
   const auto& [a, b, c, d, e, f] = x;
