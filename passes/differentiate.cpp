@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ops/table.h"
+#include "passes/cotangent.h"
 
 namespace plait {
 namespace {
@@ -52,7 +53,7 @@ class Differentiator {
     if (!(y.type() == cotangent.type())) {
       fail("the cotangent of ", y.type(), " is ", cotangent.type());
     }
-    accumulate(y.id(), cotangent);
+    cotangents_[y.id()].add(cotangent);
   }
 
   void sweep() {
@@ -63,10 +64,7 @@ class Differentiator {
   }
 
   /// None where no gradient reached.
-  Tensor result(const Tensor& x) const {
-    const auto it = cotangents_.find(x.id());
-    return it != cotangents_.end() ? it->second : Tensor();
-  }
+  Tensor result(const Tensor& x) { return total(x.id()); }
 
   std::vector<bool> received() const {
     std::vector<bool> out(depends_.size(), false);
@@ -80,9 +78,9 @@ class Differentiator {
            is_float(b_.graph().type(id).dtype);
   }
 
-  void accumulate(ValueId id, const Tensor& g) {
-    Tensor& slot = cotangents_[id];
-    slot = slot ? slot + g : g;
+  Tensor total(ValueId id) {
+    const auto it = cotangents_.find(id);
+    return it == cotangents_.end() ? Tensor() : it->second.total();
   }
 
   void visit(ir::NodeId id) {
@@ -114,7 +112,7 @@ class Differentiator {
       g = narrow(g, input_types[i].dtype);
       check(g.shape() == input_types[i].shape, "gradient of ", view.op.name, " for operand ", i,
             " is ", g.type(), ", the operand ", input_types[i]);
-      accumulate(node.inputs[i], g);
+      cotangents_[node.inputs[i]].add(g);
     }
   }
 
@@ -127,8 +125,7 @@ class Differentiator {
     }
     for (ValueId v : node.outputs) {
       outputs.push_back(b_.value(v));
-      const auto it = cotangents_.find(v);
-      dys.push_back(it == cotangents_.end() ? Tensor() : it->second);
+      dys.push_back(total(v));
     }
     const Op& op = view.op;
     if (!op.grads.empty()) {
@@ -169,7 +166,7 @@ class Differentiator {
   const DifferentiateOptions& options_;
   std::vector<bool> depends_;
   ir::NodeId last_;
-  std::unordered_map<ValueId, Tensor> cotangents_;
+  std::unordered_map<ValueId, Cotangent> cotangents_;
 };
 
 GradientFlow sweep_back(const std::vector<Tensor>& ys, const std::vector<Tensor>& cotangents,

@@ -1,10 +1,15 @@
-// Concats of few and of many pieces against their definition, bit for bit.
+// Concats of few and of many pieces, and the gradients of slices: against their definition, bit for
+// bit, and copied piece by piece.
+#include <map>
+
 #include "base/text.h"
 #include "ir/text.h"
 #include "ops/ops.h"
+#include "passes/differentiate.h"
+#include "passes/pipeline.h"
 #include "plan/program.h"
 #include "tests/compiled/compiled_case.h"
-#include "tests/passes/random_graph.h"
+#include "tests/compiled/noise.h"
 
 namespace plait::test {
 namespace {
@@ -124,6 +129,31 @@ TEST_F(Joins, OfNamedSizes) {
     const Arrays got = session.run({"", Arrays(inputs.begin(), inputs.end()), {}});
     EXPECT_EQ(differing_bits(Arrays(right.begin(), right.end()), got), "");
   }
+}
+
+/// An unrolled loop reads slices of one value: what flows back to it is a join, not a sum of
+/// padded pieces, and slices that overlap are summed.
+TEST_F(Joins, AreTheGradientsOfSlices) {
+  Builder b("loop");
+  constexpr std::int64_t kSteps = 20;
+  const Tensor x = b.state({"x", {DType::f32, {3, kSteps + 2, 4}}, ir::Role::kParam, {}});
+  Tensor h = b.feed("h", DType::f32, {3, 4}), sum = b.constant(0, DType::f32);
+  for (std::int64_t t = 0; t < kSteps; ++t) {
+    if (t == 7) continue;  // a gap
+    h = ops::tanh(h * x.slice(1, t, t + 1).reshape({3, 4}));
+    sum = sum + h.sum();
+  }
+  sum = sum + x.slice(1, 5, 9).square().sum() + x.slice(2, 1, 3).sum() + x.sum();
+  b.fetch("loss", sum);
+  const ir::Graph graph = run_pipeline(differentiate(b.take()), {}).graph;
+  std::map<std::string, int> count;
+  for (const ir::Node& node : graph.nodes) ++count[node.op];
+  EXPECT_EQ(count["concat"], 2) << ir::print(graph);
+  EXPECT_EQ(count["pad"], 1) << ir::print(graph);
+  const NamedArrays inputs = random_inputs(graph, 5, false);
+  const Expected expected = expected_of(graph, inputs, 6);
+  const Arrays got = run_compiled(graph, {{"h", inputs.at("h")}}, {{"x", inputs.at("x")}});
+  EXPECT_EQ(agreement(expected, NamedArrays(got.begin(), got.end())).first, "");
 }
 
 std::size_t texts_of(std::int64_t pieces, std::int64_t size, std::int64_t more) {
