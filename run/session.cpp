@@ -224,6 +224,23 @@ void Session::start(std::uint64_t seed) {
   states_ = initial_values(state_table(package_), seed);
 }
 
+/// Has the session to itself, or raises.
+class Session::Use {
+ public:
+  explicit Use(const Session& session) : taken_(*session.in_use_) {
+    if (!taken_.test_and_set(std::memory_order_acquire)) return;
+    fail(
+        "this session is in use by another call: it runs one graph at a time. Give each thread a "
+        "session of its own, or let one wait for the other (a mutex round every call)");
+  }
+  ~Use() { taken_.clear(std::memory_order_release); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  std::atomic_flag& taken_;
+};
+
 Session::Loaded& Session::loaded(const RunRequest& request) {
   const ir::Graph& graph = find_graph(package_, request.graph);
   Loaded& found = programs_[key_of(graph, fetches_of(graph, request.fetches))];
@@ -287,10 +304,12 @@ Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
       executor.set_sizes(sizes);
       fed.clear();
     }
+  const Use use(*this);
   }
   check_feeds(graph, request.feeds, executor.sizes());
   for (const auto& [name, array] : request.feeds) {
     if (!fed.count(name)) executor.set_feed(name, array);
+  const Use use(*this);
   }
   if (current.advances) {
     if (latest_ != &current) collect();
@@ -299,6 +318,7 @@ Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
   }
   executor.run();
   const Arrays* next = ahead && executor.runs_beside() ? ahead() : nullptr;
+  const Use use(*this);
   if (next) {
     for (const auto& [name, array] : *next) {
       if (executor.feed_ahead(name, array)) current.fed.insert(name);
@@ -336,6 +356,7 @@ const Array& Session::state(const std::string& name) const {
   return it->second;
 }
 
+  const Use use(*this);
 void Session::set_state(const std::string& name, Array value) {
   const auto it = states_.find(name);
   if (it == states_.end()) fail("there is no state '", name, "'.", suggestion(name, state_names()));
@@ -355,3 +376,5 @@ std::vector<std::string> Session::state_names() const {
 }
 
 }  // namespace plait
+  const Use use(*this);
+  const Use use(*this);

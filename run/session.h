@@ -2,6 +2,7 @@
 // advanced. Feeds and states are checked against the graph before anything runs.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,6 +28,8 @@ struct RunRequest {
   bool ahead = false;                // the feeds are those that the run before was given ahead
 };
 
+/// Used by one thread at a time, whichever it is: who calls it while another thread does gets a
+/// UserError, and the states stay as they are.
 class Session {
  public:
   /// Verifies the package. States get their initial values from the seed.
@@ -70,6 +73,7 @@ class Session {
     std::set<std::string> fed{};  // feeds that the next run finds already
   };
 
+  class Use;
   void start(std::uint64_t seed);
   Arrays run_compiled(const RunRequest& request, const Ahead& ahead);
   Loaded& loaded(const RunRequest& request);
@@ -86,6 +90,7 @@ class Session {
   Loaded* latest_ = nullptr;                // holds newer states than states_
   std::uint64_t version_ = 1;               // of the states: changes when one does
   mutable Arrays states_;
+  std::unique_ptr<std::atomic_flag> in_use_ = std::make_unique<std::atomic_flag>();
 };
 
 /// On a backend by name, whether it runs graphs or programs. UserError when there is none.

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
 #include "backends/backends.h"
 #include "ir/text.h"
 #include "ops/evaluate.h"
@@ -58,6 +63,74 @@ class Without : public Backend {
   std::string op_;
   bool at_run_time_;
 };
+
+/// Runs as `ref` does, when it may: it says that it has begun, and waits.
+class Waiting : public Backend {
+ public:
+  struct Gate {
+    std::promise<void> begun, open;
+  };
+  explicit Waiting(Gate& gate) : gate_(gate) {}
+  std::string_view name() const override { return "waiting"; }
+  Decision supports(const Op&) const override { return Decision::allow(); }
+  std::vector<Array> execute(const NodeView& node,
+                             const std::vector<const Array*>& inputs) override {
+    if (!waited_.exchange(true)) {
+      gate_.begun.set_value();
+      gate_.open.get_future().wait();
+    }
+    return evaluate(node, inputs);
+  }
+
+ private:
+  Gate& gate_;
+  std::atomic<bool> waited_{false};
+};
+
+TEST(Session, OneThreadAtATime) {
+  Waiting::Gate gate;
+  Session s(ir::parse(kStep), std::make_unique<Waiting>(gate));
+  auto other = std::async(std::launch::async, [&] { return s.run({"step", feeds(), {}}); });
+  gate.begun.get_future().wait();
+  const std::string in_use =
+      "this session is in use by another call: it runs one graph at a time. Give each thread a "
+      "session of its own, or let one wait for the other (a mutex round every call)";
+  EXPECT_EQ(message_of<UserError>([&] { s.run({"step", feeds(), {}}); }), in_use);
+  EXPECT_EQ(message_of<UserError>([&] { s.state("w"); }), in_use);
+  EXPECT_EQ(message_of<UserError>([&] { s.set_state("w", Array(DType::f32, {2})); }), in_use);
+  EXPECT_EQ(message_of<UserError>([&] { s.prepare({"step", {}, {}}); }), in_use);
+  gate.open.set_value();
+  EXPECT_EQ(other.get().at("loss").real(0), 5);
+  EXPECT_EQ(s.run({"step", feeds(), {}}).at("loss").real(0), 8);  // one step was taken, not two
+}
+
+// Programs share a pool of threads, which takes two callers for a mistake of ours.
+TEST(Session, TwoThreadsOnAProgram) {
+  const std::string text =
+      "graph g(x: f32[256,256]) state(w: f32[256,256] = ones) {\n"
+      "  %y = matmul(x, w) : f32[256,256]\n  next w = %y\n  return %y\n}";
+  Session s = make_session(ir::parse(text), "cpu", 0, 2);
+  s.prepare({"g", {}, {}});
+  const Arrays zeros{{"x", Array(DType::f32, {256, 256})}};
+  std::atomic<int> refused{0}, wrong{0};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto work = [&] {
+    while (refused == 0 && wrong == 0 && std::chrono::steady_clock::now() < deadline) {
+      try {
+        s.run({"g", zeros, {}});
+      } catch (const UserError&) {
+        ++refused;
+      } catch (const std::exception&) {
+        ++wrong;
+      }
+    }
+  };
+  std::thread other(work);
+  work();
+  other.join();
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(wrong, 0);
+}
 
 TEST(Session, RunsAndAdvancesStates) {
   Session s = session();
