@@ -2,6 +2,8 @@
 // together once everything has been computed.
 #include "run/session.h"
 
+#include <sys/sysinfo.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -17,8 +19,34 @@
 namespace plait {
 namespace {
 
+/// Zero where the system does not say.
+double machine_bytes() {
+  struct sysinfo info {};
+  if (::sysinfo(&info) != 0) return 0;
+  return (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap)) * info.mem_unit;
+}
+
+/// What is too much for the machine would not fail here: the process would be ended as it is
+/// filled.
+void check_memory(const std::vector<ir::State>& states) {
+  double bytes = 0;
+  for (const ir::State& state : states) {
+    double each = static_cast<double>(size_of(state.type.dtype));
+    for (const std::int64_t size : sizes_of(state.type.shape)) each *= static_cast<double>(size);
+    bytes += each;
+  }
+  if (const double all = machine_bytes(); all > 0 && bytes > all) {
+    const auto text = [](double b) {
+      return bytes_text(static_cast<std::int64_t>(std::min(b, 0x1p62)));
+    };
+    throw RunError(str("the states (weights and what the optimizer keeps) take ", text(bytes),
+                       "; this machine has ", text(all)));
+  }
+}
+
 /// Each depends on the seed and its own state alone.
 Arrays initial_values(const std::vector<ir::State>& states, std::uint64_t seed) {
+  check_memory(states);
   std::vector<Array> values(states.size());
   in_parallel(states.size(), [&](std::size_t i) { values[i] = initial_value(states[i], seed); });
   Arrays out;
@@ -196,6 +224,23 @@ const ir::Graph& find_graph(const ir::Package& package, const std::string& name)
        join(names, ", "));
 }
 
+/// Has the session to itself, or raises.
+class Session::Use {
+ public:
+  explicit Use(const Session& session) : taken_(*session.in_use_) {
+    if (!taken_.test_and_set(std::memory_order_acquire)) return;
+    fail(
+        "this session is in use by another call: it runs one graph at a time. Give each thread a "
+        "session of its own, or let one wait for the other (a mutex round every call)");
+  }
+  ~Use() { taken_.clear(std::memory_order_release); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  std::atomic_flag& taken_;
+};
+
 Session::Session(ir::Package package, std::unique_ptr<Backend> backend, std::uint64_t seed)
     : package_(std::move(package)), backend_(std::move(backend)) {
   ir::verify(package_);
@@ -223,23 +268,6 @@ void Session::start(std::uint64_t seed) {
   verify_step_counters(package_);
   states_ = initial_values(state_table(package_), seed);
 }
-
-/// Has the session to itself, or raises.
-class Session::Use {
- public:
-  explicit Use(const Session& session) : taken_(*session.in_use_) {
-    if (!taken_.test_and_set(std::memory_order_acquire)) return;
-    fail(
-        "this session is in use by another call: it runs one graph at a time. Give each thread a "
-        "session of its own, or let one wait for the other (a mutex round every call)");
-  }
-  ~Use() { taken_.clear(std::memory_order_release); }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
- private:
-  std::atomic_flag& taken_;
-};
 
 Session::Loaded& Session::loaded(const RunRequest& request) {
   const ir::Graph& graph = find_graph(package_, request.graph);
@@ -276,10 +304,12 @@ void Session::collect() {
 }
 
 void Session::prepare(const RunRequest& request) {
+  const Use use(*this);
   if (target_) loaded(request);
 }
 
 void Session::use_program(const RunRequest& request, plan::Program program) {
+  const Use use(*this);
   check(target_ != nullptr, "a program for a backend that runs graphs");
   const ir::Graph& graph = find_graph(package_, request.graph);
   Loaded& place = programs_[key_of(graph, fetches_of(graph, request.fetches))];
@@ -288,6 +318,7 @@ void Session::use_program(const RunRequest& request, plan::Program program) {
 }
 
 const plan::Program* Session::program(const RunRequest& request) {
+  const Use use(*this);
   return target_ ? &loaded(request).executor->program() : nullptr;
 }
 
@@ -304,12 +335,10 @@ Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
       executor.set_sizes(sizes);
       fed.clear();
     }
-  const Use use(*this);
   }
   check_feeds(graph, request.feeds, executor.sizes());
   for (const auto& [name, array] : request.feeds) {
     if (!fed.count(name)) executor.set_feed(name, array);
-  const Use use(*this);
   }
   if (current.advances) {
     if (latest_ != &current) collect();
@@ -318,7 +347,6 @@ Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
   }
   executor.run();
   const Arrays* next = ahead && executor.runs_beside() ? ahead() : nullptr;
-  const Use use(*this);
   if (next) {
     for (const auto& [name, array] : *next) {
       if (executor.feed_ahead(name, array)) current.fed.insert(name);
@@ -328,6 +356,7 @@ Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
 }
 
 Arrays Session::run(const RunRequest& request, const Ahead& ahead) {
+  const Use use(*this);
   if (target_) return run_compiled(request, ahead);
   const ir::Graph& graph = find_graph(package_, request.graph);
   check_feeds(graph, request.feeds);
@@ -350,14 +379,15 @@ Arrays Session::run(const RunRequest& request, const Ahead& ahead) {
 }
 
 const Array& Session::state(const std::string& name) const {
+  const Use use(*this);
   const auto it = states_.find(name);
   if (it == states_.end()) fail("there is no state '", name, "'.", suggestion(name, state_names()));
   if (latest_ && holds(*latest_->executor, name)) it->second = latest_->executor->state(name);
   return it->second;
 }
 
-  const Use use(*this);
 void Session::set_state(const std::string& name, Array value) {
+  const Use use(*this);
   const auto it = states_.find(name);
   if (it == states_.end()) fail("there is no state '", name, "'.", suggestion(name, state_names()));
   check_array("state", name, value, {it->second.dtype(), shape_of(it->second.sizes())});
@@ -376,5 +406,3 @@ std::vector<std::string> Session::state_names() const {
 }
 
 }  // namespace plait
-  const Use use(*this);
-  const Use use(*this);
