@@ -167,6 +167,7 @@ Job open_job(const TrainRequest& request) {
   claim_files(*job.folder);
   for (const std::string& note : job.folder->notes()) job.notes.push_back(note);
   for (std::string& note : data.notes()) job.notes.push_back(std::move(note));
+  job.data = str(job.sources.train->fingerprint());
   for (std::string& note : first.notes) job.notes.push_back(std::move(note));
   make_session(job, std::move(package));
   if (std::string note = rate_note(job); !note.empty()) job.notes.push_back(std::move(note));

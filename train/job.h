@@ -18,6 +18,7 @@ struct Job {
   Config config;  // resolved: no size is left to the data
   std::unique_ptr<RunFolder> folder;
   Sources sources;
+  std::string data;  // the fingerprint of sources.train
   std::optional<Vocabulary> vocabulary;
   std::unique_ptr<Session> session;
   RunRequest step, eval;  // graphs `train` and `eval`; feeds are set batch by batch

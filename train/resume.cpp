@@ -13,11 +13,10 @@ namespace {
 
 constexpr const char* kFingerprint = "data";  // in TrainState::more
 
-std::string fingerprint_of(const Job& job) { return str(job.sources.train->fingerprint()); }
-
 void check_same_data(const Job& job, const TrainState& state, const std::string& path) {
   const auto stored = state.more.find(kFingerprint);
-  if (stored == state.more.end() || stored->second == fingerprint_of(job)) return;
+  if (stored == state.more.end() || stored->second == job.data) return;
+  if (stored->second == str(job.sources.train->older_fingerprint())) return;
   fail("the data is not what it was when ", path, " was written: it is now ",
        job.sources.train->describe(),
        ". Restore it, or begin a new run (model.init_from takes the weights along)");
@@ -48,7 +47,7 @@ TrainState first_state(const Job& job) {
   TrainState state;
   state.seed = static_cast<std::uint64_t>(job.config.train.seed);
   state.config_hash = config_hash(job.config);
-  state.more[kFingerprint] = fingerprint_of(job);
+  state.more[kFingerprint] = job.data;
   return state;
 }
 
@@ -62,6 +61,7 @@ TrainState restore(Job& job, std::vector<std::string>& notes) {
   notes.insert(notes.end(), latest.notes.begin(), latest.notes.end());
   TrainState& state = latest.checkpoint.state;
   check_same_data(job, state, latest.path);
+  state.more[kFingerprint] = job.data;
   set_states(*job.session, latest.checkpoint, latest.path);
   const std::string hash = config_hash(job.config);
   if (state.config_hash != hash) {

@@ -16,8 +16,8 @@ namespace {
 using test::filled;
 using test::jpeg_bytes;
 using test::message_of;
+using test::Pixels;
 using test::png_bytes;
-using Pixels = std::vector<std::uint8_t>;
 
 /// Pixels as they are: 0 to 255.
 const Normal kPlain{{0}, {1.0 / 255}};
@@ -234,6 +234,27 @@ TEST_F(DataImages, ClassesAreFoldersByName) {
             }),
             folder / "d" +
                 ": labelled pictures feed x and one i64 label each; the model wants x f32[3,1,1]");
+}
+
+TEST_F(DataImages, AFingerprintIsOfWhatThePicturesShow) {
+  for (const char* name : {"d/a/1.png", "d/b/1.png"}) {
+    write(name, png_bytes(1, 1, PNG_FORMAT_GRAY, {51}));
+  }
+  const auto sources = [&](double validation) {
+    const DataSettings settings{
+        .kind = "images", .paths = {folder / "d"}, .validation = validation};
+    return Data(settings).sources(picture_feeds({3, 1, 1}), 2);
+  };
+  const std::shared_ptr<const Source> before = sources(0).train, part = sources(0.5).train;
+  const std::uint64_t was = before->fingerprint(), part_was = part->fingerprint();
+  EXPECT_EQ(sources(0).train->fingerprint(), was);
+  write("d/b/1.png", png_bytes(1, 1, PNG_FORMAT_GRAY, {52}));
+  EXPECT_NE(sources(0).train->fingerprint(), was);
+  EXPECT_NE(part->fingerprint(), part_was);
+  EXPECT_EQ(sources(0).train->older_fingerprint(), before->older_fingerprint());
+  std::filesystem::remove(folder / "d/a/1.png");
+  EXPECT_EQ(message_of([&] { before->fingerprint(); }),
+            "cannot open " + (folder / "d/a/1.png") + ": No such file or directory");
 }
 
 TEST_F(DataImages, APictureThatIsGoneOrBadIsNamed) {

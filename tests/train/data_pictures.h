@@ -15,6 +15,8 @@
 
 namespace plait::test {
 
+using Pixels = std::vector<std::uint8_t>;
+
 /// `pixels` in libpng's format (PNG_FORMAT_GRAY, _RGB, _RGBA, or _RGB_COLORMAP with a map).
 inline std::string png_bytes(int width, int height, png_uint_32 format,
                              const std::vector<std::uint8_t>& pixels,

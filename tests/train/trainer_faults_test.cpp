@@ -9,7 +9,9 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "tests/raises.h"
+#include "tests/train/data_pictures.h"
 #include "tests/train/small_run.h"
+#include "train/job.h"
 #include "train/metrics.h"
 #include "train/states.h"
 #include "train/stop_signal.h"
@@ -252,6 +254,65 @@ TEST(TrainerFaults, NothingToEvaluateOn) {
   SmallRuns runs({"one_chunk=true"});
   const std::string said = message_of([&] { runs.run("run"); });
   EXPECT_TRUE(said.starts_with("data.one_chunk leaves nothing to evaluate on")) << said;
+/// A classifier of pictures of 2x2, and pictures for it: two classes of two, all of one size.
+class PictureRuns {
+ public:
+  PictureRuns() {
+    io::write_file(folder_ / "net.plait", {R"(symbol batch = 1..8
+graph net(x: f32[batch,3,2,2], labels: i64[batch]) state(w: f32[2,12] = xavier) {
+  %f = reshape(x, shape=[batch,12])      : f32[batch,12]
+  %logits = linear(%f, w)                : f32[batch,2]
+  %loss = cross_entropy(%logits, labels) : f32[]
+  return %loss, %logits
+}
+)"});
+    for (const char* name : {"a/1", "a/2", "b/1", "b/2"}) write(name, 10);
+  }
+  void write(const std::string& name, std::uint8_t grey) {
+    const std::string path = str(folder_ / "d/", name, ".png");
+    io::make_folder(fs::path(path).parent_path().string());
+    io::write_file(path, {test::png_bytes(2, 2, PNG_FORMAT_GRAY, test::Pixels(4, grey))});
+  }
+  std::vector<std::string> arguments() const {
+    return {"model.file=" + (folder_ / "net.plait"),
+            "data.kind=images",
+            "data.path=" + (folder_ / "d"),
+            "steps=6",
+            "eval.every=0",
+            "valid_fraction=0"};
+  }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+TEST(TrainerFaults, PicturesThatWereReplacedAreRefused) {
+  PictureRuns pictures;
+  SmallRuns runs(pictures.arguments());
+  runs.run("run", 2);
+  EXPECT_FALSE(runs.resume("run", 2).finished);
+  pictures.write("b/2", 200);  // the same name, the same number of bytes
+  const std::string said = message_of([&] { runs.resume("run"); });
+  EXPECT_TRUE(said.starts_with("the data is not what it was when " + runs.path("run"))) << said;
+  pictures.write("b/2", 10);
+  EXPECT_TRUE(runs.resume("run").finished);
+}
+
+// Checkpoints of versions that looked at names and sizes alone are gone on with.
+TEST(TrainerFaults, PicturesOfAnOlderCheckpoint) {
+  PictureRuns pictures;
+  SmallRuns runs(pictures.arguments());
+  runs.run("run", 2);
+  const Job job = open_job(runs.request("other", RunFolder::Open::fresh));
+  Checkpoint older = runs.end_of("run");
+  ASSERT_EQ(older.state.more.at("data"), job.data);
+  older.state.more["data"] = str(job.sources.train->older_fingerprint());
+  ASSERT_NE(older.state.more.at("data"), job.data);
+  write_checkpoint(runs.path("run"), older.state, older.weights, older.others, 3);
+  EXPECT_TRUE(runs.resume("run").finished);
+  EXPECT_EQ(runs.end_of("run").state.more.at("data"), job.data);
+}
+
   EXPECT_FALSE(fs::exists(runs.path("run")));
 }
 

@@ -98,7 +98,7 @@ ImageSet cifar10(std::span<const std::string> paths) {
     for (const std::string& file : cifar10_files(path)) append_records(file, set, records);
   }
   if (set.labels.empty()) fail("no path of CIFAR-10's files is given");
-  set.fingerprint = fnv1a64(records);
+  set.fingerprint = [sum = fnv1a64(records)] { return sum; };
   set.image = [records = std::move(records)](std::int64_t index) {
     const char* planes = records.data() + static_cast<std::size_t>(index) * kRecord + 1;
     Image image{kSide, kSide, 3, std::vector<std::uint8_t>(3 * kPlane)};
@@ -129,7 +129,7 @@ ImageSet mnist(const std::string& folder, const std::string& part) {
     }
     set.labels.push_back(label);
   }
-  set.fingerprint = fnv1a64(labels, fnv1a64(pictures));
+  set.fingerprint = [sum = fnv1a64(labels, fnv1a64(pictures))] { return sum; };
   set.image = [pictures = std::move(pictures)](std::int64_t index) {
     const char* first = pictures.data() + static_cast<std::size_t>(index) * kMnistPixels;
     return Image{kMnistSide, kMnistSide, 1, {first, first + kMnistPixels}};

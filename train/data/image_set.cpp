@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "run/in_parallel.h"
 #include "train/data/text_files.h"
 
 namespace plait::train {
@@ -71,6 +73,26 @@ std::string left_out_note(const std::string& folder) {
   for (const auto& [kind, count] : kinds) counts.push_back(str(count, " ", kind));
   const std::string found = counted(names.size(), "file", "files");
   const bool cut = names.size() > kMostNamed;
+std::uint64_t size_of(const std::string& file) {
+  std::error_code ignored;
+  return fs::file_size(file, ignored);
+}
+
+std::uint64_t contents_of(const std::string& file) { return fnv1a64(io::read_file(file)); }
+
+/// Over the pictures' names below the folder, and a number of each.
+template <class NumberOf>
+std::uint64_t sum_of(const std::string& folder, const std::vector<std::string>& files,
+                     NumberOf number_of) {
+  std::vector<std::uint64_t> numbers(files.size());
+  in_parallel(files.size(), [&](std::size_t i) { numbers[i] = number_of(files[i]); });
+  std::uint64_t sum = kFnv64;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    sum = fnv1a64(str(files[i].substr(folder.size()), "\n", numbers[i]), sum);
+  }
+  return sum;
+}
+
   if (cut) names.resize(kMostNamed);
   return str(folder, ": ", found, " left out, which ", found.starts_with("1 ") ? "is" : "are",
              " no ", join({std::begin(kSuffixes), std::end(kSuffixes)}, ", "), " (",
@@ -102,12 +124,8 @@ ImageSet image_folder(const std::string& folder) {
          quoted(set.classes[0]), ")");
   }
   require_classes(folder, set.classes);
-  set.fingerprint = kFnv64;
-  for (const std::string& file : files) {
-    std::error_code ignored;
-    const std::string entry = str(file.substr(folder.size()), "\n", fs::file_size(file, ignored));
-    set.fingerprint = fnv1a64(entry, set.fingerprint);
-  }
+  set.fingerprint = [files, folder] { return sum_of(folder, files, contents_of); };
+  set.older_fingerprint = [files, folder] { return sum_of(folder, files, size_of); };
   set.image = [files = std::move(files)](std::int64_t index) {
     return read_image(files[static_cast<std::size_t>(index)]);
   };

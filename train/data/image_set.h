@@ -15,12 +15,13 @@
 namespace plait::train {
 
 struct ImageSet {
-  std::string name;                                // for messages
-  std::vector<std::string> classes;                // names; a label is an index into them
-  std::vector<std::int64_t> labels;                // one per picture
-  std::function<Image(std::int64_t index)> image;  // may be called by several threads
-  std::uint64_t fingerprint = 0;
-  Normal normal;       // what is usual for these pictures
+  std::string name;                                    // for messages
+  std::vector<std::string> classes;                    // names; a label is an index into them
+  std::vector<std::int64_t> labels;                    // one per picture
+  std::function<Image(std::int64_t index)> image;      // may be called by several threads
+  std::function<std::uint64_t()> fingerprint;          // of a folder it reads every picture
+  std::function<std::uint64_t()> older_fingerprint{};  // see Source; empty: the same
+  Normal normal;                                       // what is usual for these pictures
   std::string note{};  // for people: files that were left out; empty where there are none
 };
 
@@ -57,7 +58,10 @@ class Pictures : public Source {
   std::int64_t size() const override;
   void read(std::int64_t sample, std::int64_t row, Batch& into) const override;
   std::string describe() const override;
-  std::uint64_t fingerprint() const override { return set_->fingerprint; }
+  std::uint64_t fingerprint() const override { return set_->fingerprint(); }
+  std::uint64_t older_fingerprint() const override {
+    return set_->older_fingerprint ? set_->older_fingerprint() : fingerprint();
+  }
 
  private:
   std::shared_ptr<const ImageSet> set_;

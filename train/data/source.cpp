@@ -92,8 +92,8 @@ std::string Part::describe() const {
              "th sample: ", with_commas(size()));
 }
 
-std::uint64_t Part::fingerprint() const {
-  return fnv1a64(str(whole_->fingerprint(), " ", every_, " ", held_out_));
+std::uint64_t Part::part_of(std::uint64_t fingerprint) const {
+  return fnv1a64(str(fingerprint, " ", every_, " ", held_out_));
 }
 
 }  // namespace plait::train

@@ -69,11 +69,14 @@ class Source {
   virtual void read(std::int64_t sample, std::int64_t row, Batch& into) const = 0;
   /// One line for people.
   virtual std::string describe() const = 0;
-  /// Differs when the samples do: a checkpoint's position belongs to this data only.
+  /// Differs when the samples do: a checkpoint's position belongs to this data only. May read all
+  /// of them.
   virtual std::uint64_t fingerprint() const = 0;
 };
 
 /// Every k-th sample of `whole`, or all the others.
+  /// What stands in checkpoints of versions that looked at less of the samples.
+  virtual std::uint64_t older_fingerprint() const { return fingerprint(); }
 class Part : public Source {
  public:
   Part(std::shared_ptr<const Source> whole, std::int64_t every, bool held_out);
@@ -82,12 +85,14 @@ class Part : public Source {
   std::int64_t tokens() const override { return whole_->tokens(); }
   void read(std::int64_t sample, std::int64_t row, Batch& into) const override;
   std::string describe() const override;
-  std::uint64_t fingerprint() const override;
+  std::uint64_t fingerprint() const override { return part_of(whole_->fingerprint()); }
+  std::uint64_t older_fingerprint() const override { return part_of(whole_->older_fingerprint()); }
 
  private:
   std::shared_ptr<const Source> whole_;
   std::int64_t every_;
   bool held_out_;
+  std::uint64_t part_of(std::uint64_t fingerprint) const;
 };
 
 }  // namespace plait::train
