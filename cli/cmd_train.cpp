@@ -1,7 +1,6 @@
 // plait train: a config, a preset or a run to go on with; Ctrl-C ends it in order.
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -75,7 +74,7 @@ train::TrainRequest request_from(const Args& args) {
     if (args.has("--overwrite")) throw UsageError("--resume goes on, --overwrite begins anew");
     const std::string run = args.text("--resume");
     const std::string config = run + "/" + train::kConfigFile;
-    if (!std::filesystem::exists(config)) {
+    if (!io::is_there(config)) {
       fail(run, " is not a run's folder: there is no ", config);
     }
     request.config = train::load_run_config(config, words);

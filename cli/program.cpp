@@ -2,7 +2,9 @@
 #include "cli/program.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -76,6 +78,11 @@ int run_program(const std::vector<std::string>& words) {
     return ended(kFailed, e.what());
   } catch (const std::bad_alloc&) {
     return ended(kFailed, "out of memory");
+  } catch (const std::filesystem::filesystem_error& e) {
+    return ended(kFailed, str("cannot use ", e.path1().string(), ": ", e.code().message()));
+  } catch (const std::system_error& e) {
+    return ended(kFailed, str("the system refuses a thread or a lock: ", e.code().message(),
+                              ". May this user have more processes (ulimit -u)?"));
   } catch (const std::exception& e) {
     return ended(kBug, str("this is a bug of Plait, please report it: ", e.what()));
   }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,9 +11,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace plait::io {
 namespace {
@@ -56,6 +59,48 @@ class Descriptor {
   throw RunError(str("cannot write ", path, ": ", reason()));
 }
 
+/// A pipe that was made without a name, as shells do for `<(command)`: who writes to it is there,
+/// or was.
+bool is_pipe_of_shell(int fd) {
+  constexpr auto kPipeFileSystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h
+  struct statfs system {};
+  return ::fstatfs(fd, &system) == 0 && system.f_type == kPipeFileSystem;
+}
+
+bool is_null_device(const struct stat& info) {
+  struct stat null {};
+  return ::stat("/dev/null", &null) == 0 && info.st_rdev == null.st_rdev;
+}
+
+/// Why nobody can say that this ends; empty for what can be read.
+std::string endless(int fd, const struct stat& info, bool standard_input) {
+  if (S_ISDIR(info.st_mode)) return "a folder, not a file";
+  if (S_ISFIFO(info.st_mode) && !standard_input && !is_pipe_of_shell(fd)) {
+    return "a FIFO, not a file: store what comes out of it, or pipe it to '-'";
+  }
+  if (S_ISBLK(info.st_mode)) return "a device, not a file";
+  if (S_ISCHR(info.st_mode) && ::isatty(fd) != 1 && !is_null_device(info)) {
+    return "a device, not a file";
+  }
+  return "";
+}
+
+int open_to_read(const std::string& path) {
+  if (path == "-") return STDIN_FILENO;
+  if (path.empty()) fail("cannot open a file whose name is empty");
+  if (path.find('\0') != path.npos) fail("a file's name has a NUL byte: ", plait::quoted(path));
+  // Without O_NONBLOCK the open of a FIFO waits for a writer.
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+/// Nothing where there is nothing of that name.
+std::optional<struct stat> stat_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) return info;
+  if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+  fail("cannot look at ", path, ": ", reason());
+}
+
 /// Devices and pipes are written to as they are: a rename would replace them.
 bool is_special(const std::string& path) {
   struct stat info {};
@@ -63,8 +108,12 @@ bool is_special(const std::string& path) {
 }
 
 void write_special(const std::string& path, const std::vector<std::string_view>& parts) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.good() || !write_all(file.get(), parts) || !file.close()) cannot_write(path);
+  // Without O_NONBLOCK the open of a FIFO waits for a reader; then writing is to wait for it.
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.good() && errno == ENXIO) fail("cannot write ", path, ": nobody reads from it");
+  if (!file.good() || ::fcntl(file.get(), F_SETFL, 0) != 0 || !write_all(file.get(), parts) ||
+      !file.close())
+    cannot_write(path);
 }
 
 /// A name beside `path` that no other process or thread uses.
@@ -86,14 +135,16 @@ void sync_folder_of(const std::string& path) {
 
 }  // namespace
 
-InputFile::InputFile(std::string path)
-    : path_(std::move(path)),
-      descriptor_(path_ == "-" ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+InputFile::InputFile(std::string path) : path_(std::move(path)), descriptor_(open_to_read(path_)) {
   Descriptor opened(descriptor_);  // closes it where the constructor fails
   if (!opened.good()) fail("cannot open ", path_, ": ", reason());
   struct stat info {};
   if (::fstat(descriptor_, &info) != 0) throw RunError(str("cannot read ", path_, ": ", reason()));
-  if (S_ISDIR(info.st_mode)) fail(path_, " is a folder, not a file");
+  const bool standard_input = path_ == "-";
+  const std::string why = endless(descriptor_, info, standard_input);
+  if (!why.empty()) fail(standard_input ? "standard input" : path_, " is ", why);
+  if (!standard_input)
+    static_cast<void>(::fcntl(descriptor_, F_SETFL, 0));  // a writer is waited for
   if (S_ISREG(info.st_mode)) expected_bytes_ = static_cast<std::size_t>(info.st_size);
   opened.release();
 }
@@ -159,6 +210,25 @@ std::string file_name_for(std::string_view name) {
     out += plain ? std::string(1, c) : std::string{'%', kDigits[byte >> 4], kDigits[byte & 15]};
   }
   return out;
+}
+
+bool is_there(const std::string& path) { return stat_of(path).has_value(); }
+
+bool is_folder(const std::string& path) {
+  const auto info = stat_of(path);
+  return info && S_ISDIR(info->st_mode);
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator it(folder, error);
+  for (const std::filesystem::directory_iterator end; !error && it != end; it.increment(error)) {
+    names.push_back(it->path().filename().string());
+  }
+  if (error) fail("cannot read the folder ", folder, ": ", error.message());
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 void make_folder(const std::string& path) {

@@ -1,4 +1,5 @@
-// Whole files: read at once, written whole or not at all.
+// Whole files: read at once, written whole or not at all. And what is there: every question to the
+// file system whose answer may be an error is asked through here, so that the error is a message.
 #pragma once
 
 #include <string>
@@ -8,7 +9,9 @@
 namespace plait::io {
 
 /// A file that is read piece by piece; `-` is standard input. UserError when it cannot be opened
-/// (the user named it), RunError when reading it fails.
+/// (the user named it) or is nothing that ends by itself: besides regular files these are pipes of
+/// a shell, a terminal and /dev/null. A FIFO may have no writer, a device no end. RunError when
+/// reading fails.
 class InputFile {
  public:
   explicit InputFile(std::string path);
@@ -40,6 +43,14 @@ void write_file(const std::string& path, const std::vector<std::string_view>& pa
 /// A name of the graph as a file name: letters, digits and `_-.$` stand for themselves, any other
 /// byte and a leading dot as %XX. Different names give different file names.
 std::string file_name_for(std::string_view name);
+
+/// Whether there is something of this name. UserError where that cannot be told: a folder on the
+/// way that may not be searched, a link to itself, a name that is too long.
+bool is_there(const std::string& path);
+/// Whether that is a folder, or a link to one; UserError as above.
+bool is_folder(const std::string& path);
+/// The names in a folder, sorted; UserError where it cannot be read.
+std::vector<std::string> names_in(const std::string& folder);
 
 /// Makes the folder and those above it; RunError names it.
 void make_folder(const std::string& path);

@@ -6,18 +6,15 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <vector>
 
 #include "base/text.h"
 #include "io/bytes.h"
 #include "io/file.h"
+#include "io/json.h"
 
 namespace plait::io {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::size_t kLengthBytes = 8;
@@ -75,31 +72,14 @@ Json parse_header(std::string_view text, std::string_view file) {
   if (!text.starts_with("{")) {
     fail(file, ": not a safetensors file: its header does not start with '{'");
   }
-  std::set<std::string> names;
-  std::string twice;
-  auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1) {
-      const auto& name = parsed.get_ref<const std::string&>();
-      if (!names.insert(name).second) twice = name;
-    }
-    return true;
-  };
-  Json header;
-  try {
-    header = Json::parse(text, watch);
-  } catch (const Json::exception& e) {
-    fail(file, ": its header is not JSON: ", e.what());
-  }
-  if (!header.is_object()) fail(file, ": its header is not a JSON object");
-  if (!twice.empty()) bad(file, twice, "is listed twice");
-  return header;
+  return parse_json(text, str(file, ": its header"));  // beginning with '{', it is an object
 }
 
 std::uint64_t whole(const Json& value, std::string_view file, const std::string& tensor,
                     std::string_view what) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMost) {
-    bad(file, tensor, str(what, " is ", value.dump(), ", not a whole number"));
+    bad(file, tensor, str(what, " is ", glimpse(value), ", not a whole number"));
   }
   return value.get<std::uint64_t>();
 }
@@ -114,7 +94,7 @@ Entry read_entry(const std::string& name, const Json& json, std::string_view fil
   const auto known = std::find(std::begin(kNames), std::end(kNames), dtype);
   if (known == std::end(kNames)) {
     bad(file, name,
-        str("dtype is ", part("dtype").dump(), "; Plait reads ",
+        str("dtype is ", glimpse(part("dtype")), "; Plait reads ",
             join({std::begin(kNames), std::end(kNames)}, ", ")));
   }
   entry.dtype = static_cast<DType>(known - std::begin(kNames));

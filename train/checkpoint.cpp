@@ -281,11 +281,12 @@ Written write_checkpoint(const std::string& run, const TrainState& state, const 
 
 std::vector<std::string> checkpoints_of(const std::string& run) {
   std::vector<std::pair<std::int64_t, std::string>> found;
-  std::error_code error;
-  for (fs::directory_iterator it(folder_of(run), error), end; !error && it != end;
-       it.increment(error)) {
-    const std::int64_t step = step_of(it->path().filename().string());
-    if (step >= 0) found.emplace_back(step, it->path().string());
+  const std::string folder = folder_of(run);
+  if (!io::is_folder(folder)) return {};
+  for (const std::string& name : io::names_in(folder)) {
+    if (const std::int64_t step = step_of(name); step >= 0) {
+      found.emplace_back(step, str(folder, "/", name));
+    }
   }
   std::sort(found.rbegin(), found.rend());
   std::vector<std::string> paths;

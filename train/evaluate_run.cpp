@@ -1,9 +1,8 @@
 // Evaluating runs and configs.
 #include "train/evaluate_run.h"
 
-#include <filesystem>
-
 #include "base/text.h"
+#include "io/file.h"
 #include "train/first_weights.h"
 #include "train/model_session.h"
 #include "train/network.h"
@@ -13,8 +12,6 @@
 
 namespace plait::train {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// A model to evaluate, and what is known of its data.
 struct Subject {
@@ -39,7 +36,7 @@ Subject subject_of(const EvaluateRequest& request, std::vector<std::string>& not
     out.other_data = !same_data(out.config.data, as_trained.data);
     notes = out.run->notes;
     const std::string kept = out.run->folder + "/" + kTextFile;
-    if (fs::exists(kept)) out.own_text = kept;
+    if (io::is_there(kept)) out.own_text = kept;
     return out;
   }
   out.config = load_config(request.source, request.arguments);

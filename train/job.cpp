@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "backends/backends.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "io/json.h"
 #include "nn/optimizer.h"
 #include "train/data/sampler.h"
 #include "train/evaluate.h"
@@ -27,7 +27,9 @@ namespace fs = std::filesystem;
 
 /// So that a run can be resumed from another folder.
 void make_absolute(std::string& path) {
-  if (!path.empty()) path = fs::absolute(path).lexically_normal().string();
+  std::error_code error;  // of a working folder that was removed
+  if (!path.empty()) path = fs::absolute(path, error).lexically_normal().string();
+  if (error) fail("cannot tell where the working folder is: ", error.message());
 }
 void make_absolute(std::vector<std::string>& paths) {
   for (std::string& path : paths) make_absolute(path);
@@ -37,8 +39,8 @@ void make_absolute(std::vector<std::string>& paths) {
 Data reopen_data(const Job& job, const TrainRequest& request) {
   std::optional<Vocabulary> stored;
   const std::string vocab = job.folder->file(kVocabFile), text = job.folder->file(kTextFile);
-  if (fs::exists(vocab)) stored = Vocabulary::from_json(io::read_file(vocab), vocab);
-  return Data(data_settings(job.config, fs::exists(text) ? text : request.own_text),
+  if (io::is_there(vocab)) stored = Vocabulary::from_json(io::read_file(vocab), vocab);
+  return Data(data_settings(job.config, io::is_there(text) ? text : request.own_text),
               std::move(stored));
 }
 
@@ -52,7 +54,7 @@ std::string rate_note(const Job& job) {
 
 /// Whether model.file no longer says what the run keeps of it.
 bool has_changed(const Config& config, const std::string& kept) {
-  if (!fs::exists(config.model.file)) return false;
+  if (!io::is_there(config.model.file)) return false;
   try {
     return read_network(config).text != kept;
   } catch (const UserError&) {
@@ -64,7 +66,7 @@ bool has_changed(const Config& config, const std::string& kept) {
 std::string network_of(Job& job) {
   if (job.config.model.file.empty()) return "";
   const std::string path = job.folder ? job.folder->file(kNetworkFile) : "";
-  if (!path.empty() && fs::exists(path)) {
+  if (!path.empty() && io::is_there(path)) {
     std::string kept = io::read_file(path);
     if (has_changed(job.config, kept)) {
       job.notes.push_back(str(job.config.model.file, " is not what the run began with: it goes on ",
@@ -125,7 +127,7 @@ void begin_folder(Job& job, const TrainRequest& request, const std::string& netw
   if (!network.empty()) job.folder->write(kNetworkFile, network);
   if (!classes.empty()) {
     const std::string names =
-        nlohmann::json(classes).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        io::Json(classes).dump(-1, ' ', false, io::Json::error_handler_t::replace);
     job.folder->write(kClassesFile, names + "\n");
   }
 }

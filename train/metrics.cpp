@@ -7,18 +7,17 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "io/json.h"
 #include "train/run_folder.h"
 
 namespace plait::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using io::Json;
 using Kind = RecordField::Kind;
 
 constexpr RecordField kFields[] = {
@@ -81,7 +80,7 @@ std::string record_line(const Record& record) {
 }
 
 Record parse_record(std::string_view line) {
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json json = io::parse_json(line, "a record of metrics");
   if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) {
     fail("not a record of metrics: ", quoted(line.substr(0, 80)));
   }
@@ -95,7 +94,7 @@ Record parse_record(std::string_view line) {
     } else if (value->is_number()) {
       record.*field.value = value->get<double>();
     } else {
-      fail("metrics: ", field.key, " is ", value->dump(), ", not a number");
+      fail("metrics: ", field.key, " is ", io::glimpse(*value), ", not a number");
     }
   }
   return record;
@@ -135,7 +134,7 @@ void Throughput::fill(Record& record, double now) {
 std::vector<Record> rewind_metrics(const std::string& path, std::int64_t step,
                                    std::vector<std::string>& notes) {
   std::vector<Record> records;
-  if (!std::filesystem::exists(path)) return records;
+  if (!io::is_there(path)) return records;
   const std::string text = io::read_file(path);
   std::string kept;
   std::int64_t bad = 0;

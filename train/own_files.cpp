@@ -37,6 +37,11 @@ bool is_real_folder(const std::string& path) {
   return ::lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+bool is_real_file(const std::string& path) {
+  struct stat about {};
+  return ::lstat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+}
+
 OwnFiles::OwnFiles(std::string run, Disk& disk) : run_(std::move(run)), disk_(disk) {
   const std::string path = str(run_, "/", kListFile);
   struct stat about {};

@@ -35,6 +35,8 @@ class OwnFiles {
 bool is_taken(const std::string& path);
 /// A folder, not a link to one.
 bool is_real_folder(const std::string& path);
+/// A regular file, not a link to one.
+bool is_real_file(const std::string& path);
 
 /// Removes `path` (of a list) below `run`: a file, or a checkpoint with its files. What is not of
 /// the run stays, and links above it are not followed. False and errno where something of the

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 
 #include "base/text.h"
+#include "io/file.h"
 #include "io/npy.h"
 #include "train/cut.h"
 #include "train/data/image_set.h"
@@ -17,8 +17,6 @@
 
 namespace plait::train {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::string_view kInputSuffixes[] = {".png", ".jpg", ".jpeg", ".npy"};
 
@@ -110,8 +108,7 @@ std::vector<Sample> read_samples(const std::string& path, const FeedType& input,
 }
 
 std::vector<std::string> input_files(const std::string& input, std::vector<std::string>& notes) {
-  std::error_code unreadable;
-  if (!fs::is_directory(input, unreadable)) return {input};
+  if (!io::is_folder(input)) return {input};
   std::vector<std::string> files = files_below(input, kInputSuffixes);
   const std::size_t left_out = files_below(input).size() - files.size();
   const std::string suffixes = join({std::begin(kInputSuffixes), std::end(kInputSuffixes)}, ", ");

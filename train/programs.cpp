@@ -2,14 +2,13 @@
 #include "train/programs.h"
 
 #include <cstdio>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/build_id.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "io/json.h"
 
 namespace plait::train {
 namespace {
@@ -25,21 +24,23 @@ struct Origin {
   std::string build;  // of Plait
 };
 
-/// Empty fields where the file is not there or is none.
-Origin read_origin(const std::string& path) {
-  if (!std::filesystem::exists(path)) return {};
-  const auto json = nlohmann::json::parse(io::read_file(path), nullptr, false);
-  const auto text = [&](const char* key) {
-    const bool there = json.is_object() && json.contains(key) && json[key].is_string();
-    return there ? json[key].get<std::string>() : "";
-  };
-  return {text("hash"), text("build")};
+/// Empty fields where the file is not there or, which a note says, is none.
+Origin read_origin(const std::string& path, std::vector<std::string>& notes) {
+  if (!io::is_there(path)) return {};
+  try {
+    const io::Json json = io::parse_json(io::read_file(path), path);
+    const std::string hash = io::text_member(json, "hash", path);
+    return {hash, json.contains("build") ? io::text_member(json, "build", path) : ""};
+  } catch (const UserError& e) {
+    notes.push_back(str(e.what(), ": planned anew"));
+    return {};
+  }
 }
 
 /// The folder's program, as it was written; nothing when there is none, or none that can be read.
 std::optional<plan::Program> read_program(const std::string& path,
                                           std::vector<std::string>& notes) {
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  if (!io::is_there(path)) return std::nullopt;
   try {
     return plan::from_bytes(io::read_file(path), path);
   } catch (const UserError& e) {
@@ -56,7 +57,7 @@ void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
   const ir::Graph graph = wanted_graph(session.package(), wanted.request);
   const Origin now{hex(plan::program_hash(graph, wanted.target, {})),
                    hex(fnv1a64(wanted.target.build() + build_id()))};
-  const Origin kept = read_origin(path + ".json");
+  const Origin kept = read_origin(path + ".json", notes);
   std::optional<plan::Program> stored;
   if (kept.hash == now.hash) {
     stored = read_program(path, notes);
@@ -81,8 +82,7 @@ void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
     if (other.empty()) return;
   }
   folder.write(name, plan::to_bytes(*session.program(wanted.request)));
-  folder.write(name + ".json",
-               nlohmann::json{{"hash", now.hash}, {"build", now.build}}.dump() + "\n");
+  folder.write(name + ".json", io::Json{{"hash", now.hash}, {"build", now.build}}.dump() + "\n");
 }
 
 }  // namespace plait::train

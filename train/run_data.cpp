@@ -1,9 +1,10 @@
 // From a config to its data.
 #include "train/run_data.h"
 
-#include <filesystem>
-
 #include "base/error.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "train/config_checks.h"
 #include "train/network.h"
 
 namespace plait::train {
@@ -25,7 +26,7 @@ DataSettings data_settings(const Config& config, const std::string& own_text) {
   settings.samples = config.data.samples;
   settings.seed = static_cast<std::uint64_t>(config.train.seed);
   if (reads_own_text(config)) {
-    if (own_text.empty() || !fs::exists(own_text)) {
+    if (own_text.empty() || !io::is_there(own_text)) {
       fail("Plait's own text is not there", own_text.empty() ? "" : " (" + own_text + ")",
            ": say data.path=FILE");
     }

@@ -22,15 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    names.push_back(it->path().filename().string());
-  }
-  return names;
-}
-
 bool is_plan(std::string_view name) {
   return name.ends_with(kPlanSuffix) || name.ends_with(str(kPlanSuffix, ".json"));
 }
@@ -60,7 +51,7 @@ std::string temporary_of(std::string_view name) {
 RunFolder::RunFolder(std::string path, Open how, Disk& disk) : path_(std::move(path)), disk_(disk) {
   while (path_.size() > 1 && path_.ends_with("/")) path_.pop_back();
   try {
-    if (how == Open::resume && !is_taken(at(kReadyFolder)) && !fs::exists(at(kConfigFile))) {
+    if (how == Open::resume && !is_taken(at(kReadyFolder)) && !io::is_there(at(kConfigFile))) {
       fail(path_, " is not a run's folder: there is no ", at(kConfigFile));
     }
     make_folders();
@@ -195,7 +186,7 @@ void RunFolder::complete() {
 }
 
 void RunFolder::move_into_place(const std::string& from, const std::string& to) {
-  for (const std::string& name : names_in(from)) {
+  for (const std::string& name : io::names_in(from)) {
     const std::string piece = str(from, "/", name), place = str(to, "/", name);
     if (is_real_folder(piece) && is_real_folder(place)) {
       move_into_place(piece, place);
@@ -274,8 +265,8 @@ void RunFolder::adopt() {
   const auto list = [&](const std::string& name) {
     if (!there_->add(name)) fails("write", at(kListFile));
   };
-  for (const std::string& name : names_in(path_)) {
-    if (is_name_of_run(name) && fs::is_regular_file(fs::symlink_status(at(name)))) list(name);
+  for (const std::string& name : io::names_in(path_)) {
+    if (is_name_of_run(name) && is_real_file(at(name))) list(name);
   }
   for (const std::string& checkpoint : checkpoints_of(path_)) {
     list(checkpoint.substr(path_.size() + 1));
@@ -283,7 +274,7 @@ void RunFolder::adopt() {
 }
 
 void RunFolder::remove_temporaries() {
-  for (const std::string& name : names_in(path_)) {
+  for (const std::string& name : io::names_in(path_)) {
     const std::string of = temporary_of(name);
     if (of.empty() || !own_->has(of)) continue;
     if (disk_.remove_file(at(name)) == 0) {

@@ -3,16 +3,16 @@
 
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/json.h"
 #include "train/crc32c.h"
 
 namespace plait::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using io::Json;
 
 constexpr const char* kFormat = "plait checkpoint";
 constexpr int kVersion = 1;
@@ -106,16 +106,10 @@ std::string state_text(const TrainState& state, const FileSums& files) {
 
 TrainState parse_state(std::string_view text, FileSums& files) {
   try {
-    const auto shallow = [](int depth, Json::parse_event_t, Json&) {
-      if (depth > kMostDepth) fail("is nested too deeply");
-      return true;
-    };
-    const Json json = Json::parse(text, shallow);
+    const Json json = io::parse_json(text, "", kMostDepth);
     // Written in one way only: what differs from that was changed.
     if (!json.is_object() || sealed(json) != text) fail("does not match its own checksum");
     return read_fields(json, files);
-  } catch (const Json::parse_error& e) {
-    fail("is not JSON (byte ", e.byte, " of ", text.size(), ")");
   } catch (const Json::exception&) {
     fail("lacks a field or has one of the wrong type");
   } catch (const std::logic_error&) {  // of a checksum's digits

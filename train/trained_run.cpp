@@ -2,21 +2,16 @@
 #include "train/trained_run.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "io/file.h"
+#include "io/json.h"
 #include "train/run_folder.h"
 
 namespace plait::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_there(const fs::path& path) {
-  std::error_code unreadable;
-  return fs::exists(path, unreadable);
-}
 
 /// The folder of the run that the path names or lies in, and the checkpoint if it names one.
 struct Place {
@@ -25,11 +20,13 @@ struct Place {
 
 /// Without a run where there is none.
 Place place_of(const std::string& path) {
+  if (path.empty()) return {};
   const fs::path given = fs::path(path).lexically_normal();
   const fs::path folder = given.has_filename() ? given : given.parent_path();
-  if (is_there(folder / kConfigFile)) return {folder.string(), ""};
-  const fs::path run = fs::absolute(folder).parent_path().parent_path();
-  if (is_there(folder / kStateFile) && is_there(run / kConfigFile)) {
+  if (io::is_there(folder / kConfigFile)) return {folder.string(), ""};
+  std::error_code error;  // of a working folder that was removed: no run there
+  const fs::path run = fs::absolute(folder, error).parent_path().parent_path();
+  if (!error && io::is_there(folder / kStateFile) && io::is_there(run / kConfigFile)) {
     return {run.string(), folder.string()};
   }
   return {};
@@ -46,7 +43,7 @@ bool is_run(const std::string& path) { return !place_of(path).run.empty(); }
 TrainedRun open_run(const std::string& path, const std::vector<std::string>& arguments) {
   const Place place = place_of(path);
   if (place.run.empty()) {
-    if (!is_there(path)) fail("there is no run '", path, "': no such folder");
+    if (!io::is_there(path)) fail("there is no run '", path, "': no such folder");
     fail("'", path, "' is no run: it has no ", kConfigFile, ", and is no checkpoint of one");
   }
   TrainedRun out;
@@ -78,20 +75,20 @@ TrainedRun load_run(const std::string& path, const std::vector<std::string>& arg
 
 std::optional<Vocabulary> vocabulary_of(const TrainedRun& run) {
   const std::string path = file_of(run, kVocabFile);
-  if (!is_there(path)) return std::nullopt;
+  if (!io::is_there(path)) return std::nullopt;
   return Vocabulary::from_json(io::read_file(path), path);
 }
 
 std::vector<std::string> classes_of(const TrainedRun& run) {
   const std::string path = file_of(run, kClassesFile);
-  if (!is_there(path)) return {};
-  const auto json = nlohmann::json::parse(io::read_file(path), nullptr, false);
+  if (!io::is_there(path)) return {};
+  const io::Json json = io::parse_json(io::read_file(path), path);
+  if (!json.is_array() || json.empty()) fail(path, " is ", io::glimpse(json), ", no list of names");
   std::vector<std::string> names;
-  for (const auto& name : json.is_array() ? json : nlohmann::json::array()) {
-    if (!name.is_string()) break;
+  for (const io::Json& name : json) {
+    if (!name.is_string()) fail(path, " lists ", io::glimpse(name), " among its names");
     names.push_back(name.get<std::string>());
   }
-  if (names.empty() || names.size() != json.size()) fail(path, ": is no list of names");
   return names;
 }
 

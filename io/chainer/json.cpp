@@ -1,40 +1,14 @@
 // The attributes of a function: JSON text to typed members and back.
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "io/chainer/record.h"
+#include "io/json.h"
 
 namespace plait::io::chainer {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr int kMaxDepth = 32;
-
-/// How deep brackets stand within each other, strings left out.
-int depth_of(std::string_view json) {
-  int depth = 0, deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_string) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        in_string = false;
-      }
-      continue;
-    }
-    if (c == '"') in_string = true;
-    if (c == '{' || c == '[') deepest = std::max(deepest, ++depth);
-    if (c == '}' || c == ']') --depth;
-  }
-  return deepest;
-}
 
 Value value_of(const Json& json) {
   if (json.is_boolean()) return {json.get<bool>()};
@@ -56,21 +30,6 @@ Value value_of(const Json& json) {
   return {std::move(members)};
 }
 
-/// UserError when an object of the text has a name twice.
-Json parse_unique(std::string_view json) {
-  std::vector<std::set<std::string>> open;
-  const auto watch = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) open.emplace_back();
-    if (event == Json::parse_event_t::object_end) open.pop_back();
-    if (event == Json::parse_event_t::key) {
-      const auto& name = value.get_ref<const std::string&>();
-      if (!open.back().insert(name).second) fail("has ", quoted(name.substr(0, 40)), " twice");
-    }
-    return true;
-  };
-  return Json::parse(json.begin(), json.end(), watch);
-}
-
 /// A string as json.dumps writes it; bytes that are not UTF-8 become the replacement character.
 std::string string_text(const std::string& text) {
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -86,15 +45,7 @@ const Value* find(const Members& members, std::string_view name) {
 }
 
 Members parse_members(std::string_view json) {
-  if (depth_of(json) > kMaxDepth) fail("is nested more than ", kMaxDepth, " deep");
-  Json parsed;
-  try {
-    parsed = parse_unique(json);
-  } catch (const Json::parse_error& e) {
-    fail("is no JSON from column ", e.byte, " on");
-  } catch (const Json::exception&) {
-    fail("holds a number that does not fit");
-  }
+  const Json parsed = parse_json(json, "");
   if (!parsed.is_object()) fail("is no JSON object");
   return std::get<Members>(value_of(parsed).data);
 }

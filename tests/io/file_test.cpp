@@ -48,6 +48,56 @@ TEST(File, AFolderIsNotAFile) {
             folder.path() + " is a folder, not a file");
 }
 
+TEST(File, WhatMayNeverEndIsRefused) {
+  const test::TemporaryFolder folder;
+  const std::string fifo = folder / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(message_of<UserError>([&] { read_file(fifo); }),
+            fifo + " is a FIFO, not a file: store what comes out of it, or pipe it to '-'");
+  EXPECT_EQ(message_of<UserError>([&] { write_file(fifo, {"x"}); }),
+            "cannot write " + fifo + ": nobody reads from it");
+  EXPECT_EQ(message_of<UserError>([&] { read_file("/dev/zero"); }),
+            "/dev/zero is a device, not a file");
+  EXPECT_EQ(read_file("/dev/null"), "");
+}
+
+TEST(File, APipeOfTheShellIsRead) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "abc", 3), 3);
+  ::close(ends[1]);
+  EXPECT_EQ(read_file("/dev/fd/" + std::to_string(ends[0])), "abc");
+  ::close(ends[0]);
+}
+
+TEST(File, NamesThatAreNone) {
+  EXPECT_EQ(message_of<UserError>([] { read_file(""); }), "cannot open a file whose name is empty");
+  EXPECT_EQ(message_of<UserError>([] { read_file(std::string("a\0b", 3)); }),
+            "a file's name has a NUL byte: \"a\\u0000b\"");
+}
+
+TEST(File, WhatIsThere) {
+  const test::TemporaryFolder folder;
+  write_file(folder / "b", {"x"});
+  make_folder(folder / "a");
+  std::filesystem::create_symlink("loop", folder / "loop");
+  std::filesystem::create_symlink("nowhere", folder / "nothing");
+  EXPECT_TRUE(is_there(folder / "b"));
+  EXPECT_FALSE(is_there(folder / "b/below"));
+  EXPECT_FALSE(is_there(folder / "nothing"));
+  EXPECT_TRUE(is_folder(folder / "a"));
+  EXPECT_FALSE(is_folder(folder / "b"));
+  EXPECT_FALSE(is_folder(folder / "c"));
+  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a", "b", "loop", "nothing"}));
+  const std::string loop = folder / "loop", longest = folder / std::string(300, 'n');
+  EXPECT_EQ(message_of<UserError>([&] { is_there(loop); }),
+            "cannot look at " + loop + ": Too many levels of symbolic links");
+  EXPECT_EQ(message_of<UserError>([&] { is_folder(longest); }),
+            "cannot look at " + longest + ": File name too long");
+  EXPECT_EQ(message_of<UserError>([&] { names_in(folder / "b"); }),
+            "cannot read the folder " + (folder / "b") + ": Not a directory");
+}
+
 TEST(File, WritingIntoAMissingFolder) {
   const test::TemporaryFolder folder;
   const std::string path = folder / "no/a";

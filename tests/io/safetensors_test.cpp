@@ -152,12 +152,12 @@ TEST(Safetensors, HeaderThatIsNoObject) {
 }
 
 TEST(Safetensors, HeaderThatIsNotJson) {
-  EXPECT_TRUE(header_error("{'w': 1}").starts_with("x: its header is not JSON: "));
+  EXPECT_EQ(header_error("{'w': 1}"), "x: its header is no JSON from byte 2 on");
 }
 
 TEST(Safetensors, ATensorListedTwice) {
   const std::string entry = R"("w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
-  EXPECT_EQ(header_error("{" + entry + "," + entry + "}", "1"), "x: tensor \"w\": is listed twice");
+  EXPECT_EQ(header_error("{" + entry + "," + entry + "}", "1"), "x: its header has \"w\" twice");
 }
 
 TEST(Safetensors, WrongEntries) {

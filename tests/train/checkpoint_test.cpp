@@ -190,9 +190,9 @@ TEST_F(Damaged, ACutFile) {
 
 TEST_F(Damaged, AStateThatIsNoJson) {
   io::write_file(file(kStateFile), {"{\"step\": "});
-  expect_fallback("state.json is not JSON (byte 10 of 9)");
+  expect_fallback("state.json is no JSON from byte 10 on, its end");
   io::write_file(file(kStateFile), {""});
-  expect_fallback("state.json is not JSON (byte 1 of 0)");
+  expect_fallback("state.json is no JSON from byte 1 on, its end");
   io::write_file(file(kStateFile), {"{}\n"});
   expect_fallback("state.json does not match its own checksum");
 }
@@ -278,7 +278,7 @@ TEST(TrainState, InfinitiesAndDeepText) {
   state.loss_scale = std::numeric_limits<double>::infinity();
   EXPECT_EQ(parse_state(state_text(state, {}), files), state);
   const std::string deep = "{\"a\":" + std::string(1'000'000, '[');
-  EXPECT_EQ(message_of<UserError>([&] { parse_state(deep, files); }), "is nested too deeply");
+  EXPECT_EQ(message_of<UserError>([&] { parse_state(deep, files); }), "is nested more than 4 deep");
 }
 
 }  // namespace

@@ -90,16 +90,16 @@ TEST_F(DataText, AVocabularyIsKeptAsJson) {
   const auto wrong = [](const std::string& json) {
     return message_of([&] { Vocabulary::from_json(json, "v.json"); });
   };
-  EXPECT_EQ(wrong("{\"unit\": "), "v.json: not a vocabulary: no object with a \"unit\"");
-  EXPECT_EQ(wrong("[]"), "v.json: not a vocabulary: no object with a \"unit\"");
-  EXPECT_EQ(wrong("{\"unit\": \"char\"}"),
-            "v.json: a vocabulary of characters without \"characters\"");
+  EXPECT_EQ(wrong("{\"unit\": "), "v.json is no JSON from byte 10 on, its end");
+  EXPECT_EQ(wrong("[]"), "v.json is a list, not an object with \"unit\"");
+  EXPECT_EQ(wrong("{\"unit\": 5}"), "v.json has as \"unit\" 5, not a text");
+  EXPECT_EQ(wrong("{\"unit\": \"char\"}"), "v.json has no \"characters\"");
   EXPECT_EQ(wrong("{\"unit\": \"char\", \"characters\": \"ba\"}"),
             "v.json: \"characters\" are not in ascending order at byte 1");
   EXPECT_EQ(wrong("{\"unit\": \"char\", \"characters\": \"\"}"),
             "v.json: a vocabulary without characters");
   EXPECT_EQ(wrong("{\"unit\": \"chars\"}"),
-            "unit is \"chars\"; byte and char are known. Did you mean 'char'?");
+            "v.json has as \"unit\" \"chars\"; byte and char are known");
 }
 
 TEST_F(DataText, TargetsAreOneLater) {

@@ -72,7 +72,21 @@ TEST(Metrics, WhatIsNoRecord) {
     EXPECT_THROW(parse_record(text), UserError) << text;
   }
   EXPECT_EQ(message_of<UserError>([] { parse_record(R"({"step":1,"loss":[]})"); }),
-            "metrics: loss is [], not a number");
+            "metrics: loss is a list, not a number");
+}
+
+// Printing such a value called itself at each bracket, until the stack was full.
+TEST(Metrics, DeepLinesAreDropped) {
+  const test::TemporaryFolder folder;
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  const std::string path = folder / kMetricsFile;
+  const std::string good = record_line(at(1)) + "\n";
+  io::write_file(path, {good, "{\"step\":2,\"loss\":", deep, "}\n"});
+  EXPECT_EQ(read_metrics(path), std::vector<Record>{at(1)});
+  std::vector<std::string> notes;
+  EXPECT_EQ(rewind_metrics(path, 5, notes).size(), 1u);
+  EXPECT_EQ(notes, std::vector<std::string>{"dropped 1 cut or unreadable lines of " + path});
+  EXPECT_EQ(io::read_file(path), good);
 }
 
 TEST(Metrics, SmoothingIsTheWeightedMean) {

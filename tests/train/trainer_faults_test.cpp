@@ -211,15 +211,16 @@ TEST(TrainerFaults, AProgramOfAnotherBuildIsPlannedAnew) {
   EXPECT_TRUE(same_end(runs.end_of("run"), runs.end_of("whole")));
 }
 
-TEST(TrainerFaults, OriginsThatAreNoTextsAreNone) {
+TEST(TrainerFaults, WhatAProgramIsOfMayBeDamagedToo) {
   SmallRuns runs;
   runs.run("run", 8);
   const std::string path = runs.path("run") + "/train.plan.json";
-  for (const char* text : {"{\"hash\": 1, \"build\": []}", "[1]", "{\"hash\": null}", ""}) {
-    io::write_file(path, {text});
-    const auto before = runs.end_of("run").state.step;
-    EXPECT_EQ(runs.resume("run", 1).step, before + 1) << text;
-  }
+  io::write_file(path, {R"({"hash": 5, "build": "x"})"});
+  EXPECT_FALSE(runs.resume("run", 2).finished);
+  EXPECT_TRUE(holds(runs.said, path + " has as \"hash\" 5, not a text: planned anew")) << runs.said;
+  io::write_file(path, {std::string(200'000, '[')});
+  EXPECT_TRUE(runs.resume("run").finished);
+  EXPECT_TRUE(holds(runs.said, path + " is nested more than 32 deep: planned anew")) << runs.said;
 }
 
 TEST(TrainerFaults, TheKeptProgramIsUsed) {
@@ -242,18 +243,6 @@ TEST(TrainerFaults, DataThatShrankIsRefused) {
   EXPECT_EQ(runs.end_of("run").state.step, 8);
 }
 
-TEST(TrainerFaults, AnotherModelIsRefused) {
-  SmallRuns runs;
-  runs.run("run", 8);
-  const std::string said = message_of([&] { runs.resume("run", 0, {"width=32"}); });
-  EXPECT_TRUE(holds(said, "step-00000008: state '")) << said;
-  EXPECT_TRUE(holds(said, "the graph wants")) << said;
-}
-
-TEST(TrainerFaults, NothingToEvaluateOn) {
-  SmallRuns runs({"one_chunk=true"});
-  const std::string said = message_of([&] { runs.run("run"); });
-  EXPECT_TRUE(said.starts_with("data.one_chunk leaves nothing to evaluate on")) << said;
 /// A classifier of pictures of 2x2, and pictures for it: two classes of two, all of one size.
 class PictureRuns {
  public:
@@ -313,6 +302,18 @@ TEST(TrainerFaults, PicturesOfAnOlderCheckpoint) {
   EXPECT_EQ(runs.end_of("run").state.more.at("data"), job.data);
 }
 
+TEST(TrainerFaults, AnotherModelIsRefused) {
+  SmallRuns runs;
+  runs.run("run", 8);
+  const std::string said = message_of([&] { runs.resume("run", 0, {"width=32"}); });
+  EXPECT_TRUE(holds(said, "step-00000008: state '")) << said;
+  EXPECT_TRUE(holds(said, "the graph wants")) << said;
+}
+
+TEST(TrainerFaults, NothingToEvaluateOn) {
+  SmallRuns runs({"one_chunk=true"});
+  const std::string said = message_of([&] { runs.run("run"); });
+  EXPECT_TRUE(said.starts_with("data.one_chunk leaves nothing to evaluate on")) << said;
   EXPECT_FALSE(fs::exists(runs.path("run")));
 }
 

@@ -15,19 +15,16 @@ namespace {
 constexpr std::size_t kSide = 32, kPlane = kSide * kSide, kRecord = 1 + 3 * kPlane;
 constexpr std::size_t kMnistSide = 28, kMnistPixels = kMnistSide * kMnistSide;
 
-/// data_batch_*.bin of a folder, sorted; a file stands for itself.
+/// data_batch_*.bin of a folder, by name; a file stands for itself.
 std::vector<std::string> cifar10_files(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return {path};
+  if (!io::is_folder(path)) return {path};
   std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : io::names_in(path)) {
     if (name.starts_with("data_batch_") && name.ends_with(".bin")) {
-      files.push_back(entry.path().string());
+      files.push_back((fs::path(path) / name).string());
     }
   }
   if (files.empty()) fail(path, ": no data_batch_*.bin in it (CIFAR-10's binary version)");
-  std::sort(files.begin(), files.end());
   return files;
 }
 
@@ -52,10 +49,10 @@ std::string mnist_file(const std::string& folder, const std::string& stem, std::
   const std::string dashed = str(folder, "/", stem, "-", idx, "-ubyte");
   const std::string dotted = str(folder, "/", stem, ".", idx, "-ubyte");
   for (const std::string& path : {dashed, dotted}) {
-    if (fs::exists(path)) return path;
+    if (io::is_there(path)) return path;
   }
   for (const std::string& path : {dashed + ".gz", dotted + ".gz"}) {
-    if (fs::exists(path)) fail(path, " is packed: unpack it with gunzip");
+    if (io::is_there(path)) fail(path, " is packed: unpack it with gunzip");
   }
   fail(folder, ": no ", stem, "-", idx, "-ubyte in it (MNIST)");
 }
@@ -138,12 +135,12 @@ ImageSet mnist(const std::string& folder, const std::string& part) {
 }
 
 bool has_cifar10_test(const std::string& folder) {
-  return fs::exists(fs::path(folder) / kCifar10Test);
+  return io::is_there(str(folder, "/", kCifar10Test));
 }
 
 bool has_mnist_test(const std::string& folder) {
-  return fs::exists(fs::path(folder) / "t10k-images-idx3-ubyte") ||
-         fs::exists(fs::path(folder) / "t10k-images.idx3-ubyte");
+  return io::is_there(folder + "/t10k-images-idx3-ubyte") ||
+         io::is_there(folder + "/t10k-images.idx3-ubyte");
 }
 
 }  // namespace plait::train

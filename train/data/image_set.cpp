@@ -21,16 +21,10 @@ constexpr std::size_t kMostNamed = 5;  // of the files that are left out
 
 /// The folder's own folders, by name.
 std::vector<std::string> folders_in(const std::string& folder) {
-  std::vector<std::string> names;
-  try {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (entry.is_directory() && !name.starts_with(".")) names.push_back(name);
-    }
-  } catch (const fs::filesystem_error& error) {
-    fail("cannot read the folder ", folder, ": ", error.code().message());
-  }
-  std::sort(names.begin(), names.end());
+  std::vector<std::string> names = io::names_in(folder);
+  std::erase_if(names, [&](const std::string& name) {
+    return name.starts_with(".") || !io::is_folder(str(folder, "/", name));
+  });
   return names;
 }
 
@@ -73,6 +67,12 @@ std::string left_out_note(const std::string& folder) {
   for (const auto& [kind, count] : kinds) counts.push_back(str(count, " ", kind));
   const std::string found = counted(names.size(), "file", "files");
   const bool cut = names.size() > kMostNamed;
+  if (cut) names.resize(kMostNamed);
+  return str(folder, ": ", found, " left out, which ", found.starts_with("1 ") ? "is" : "are",
+             " no ", join({std::begin(kSuffixes), std::end(kSuffixes)}, ", "), " (",
+             join(counts, ", "), "): ", join(names, ", "), cut ? ", ..." : "");
+}
+
 std::uint64_t size_of(const std::string& file) {
   std::error_code ignored;
   return fs::file_size(file, ignored);
@@ -91,12 +91,6 @@ std::uint64_t sum_of(const std::string& folder, const std::vector<std::string>& 
     sum = fnv1a64(str(files[i].substr(folder.size()), "\n", numbers[i]), sum);
   }
   return sum;
-}
-
-  if (cut) names.resize(kMostNamed);
-  return str(folder, ": ", found, " left out, which ", found.starts_with("1 ") ? "is" : "are",
-             " no ", join({std::begin(kSuffixes), std::end(kSuffixes)}, ", "), " (",
-             join(counts, ", "), "): ", join(names, ", "), cut ? ", ..." : "");
 }
 
 }  // namespace

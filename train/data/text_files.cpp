@@ -18,23 +18,29 @@ bool has_suffix(const fs::path& path, std::span<const std::string_view> suffixes
   return suffixes.empty() || std::find(suffixes.begin(), suffixes.end(), suffix) != suffixes.end();
 }
 
+/// Links to folders are not followed; one to itself is an error, one to nothing is passed over.
+void add_files_below(const std::string& folder, std::span<const std::string_view> suffixes,
+                     std::vector<std::string>& files) {
+  for (const std::string& name : io::names_in(folder)) {
+    if (name.starts_with(".")) continue;
+    const std::string path = folder.ends_with("/") ? folder + name : str(folder, "/", name);
+    std::error_code error;
+    const fs::file_type type = fs::symlink_status(path, error).type();
+    if (type == fs::file_type::directory) {
+      add_files_below(path, suffixes, files);
+    } else if (has_suffix(path, suffixes) && io::is_there(path) &&
+               fs::is_regular_file(path, error)) {
+      files.push_back(path);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> files_below(const std::string& folder,
                                      std::span<const std::string_view> suffixes) {
   std::vector<std::string> files;
-  try {
-    for (auto it = fs::recursive_directory_iterator(folder); it != fs::end(it); ++it) {
-      const fs::path& path = it->path();
-      if (path.filename().string().starts_with(".")) {
-        if (it->is_directory()) it.disable_recursion_pending();
-      } else if (it->is_regular_file() && has_suffix(path, suffixes)) {
-        files.push_back(path.string());
-      }
-    }
-  } catch (const fs::filesystem_error& error) {
-    fail("cannot read the folder ", folder, ": ", error.code().message());
-  }
+  add_files_below(folder, suffixes, files);
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -44,9 +50,7 @@ std::vector<Text> read_texts(std::span<const std::string> paths) {
   std::vector<Text> texts;
   std::size_t bytes = 0;
   for (const std::string& path : paths) {
-    std::error_code ignored;
-    const bool folder = fs::is_directory(path, ignored);
-    for (const std::string& file : folder ? files_below(path) : std::vector{path}) {
+    for (const std::string& file : io::is_folder(path) ? files_below(path) : std::vector{path}) {
       texts.push_back({file, io::read_file(file)});
       bytes += texts.back().bytes.size();
     }

@@ -1,10 +1,9 @@
 // Vocabularies of bytes and of characters.
 #include "train/data/vocabulary.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/text.h"
+#include "io/json.h"
 #include "train/data/utf8.h"
 
 namespace plait::train {
@@ -79,7 +78,7 @@ std::string Vocabulary::decode(std::int64_t id) const {
 }
 
 std::string Vocabulary::json() const {
-  nlohmann::ordered_json out;
+  io::Json out;
   out["unit"] = unit_ == Unit::kByte ? "byte" : "char";
   if (unit_ == Unit::kChar) {
     std::string all;
@@ -90,22 +89,19 @@ std::string Vocabulary::json() const {
 }
 
 Vocabulary Vocabulary::from_json(std::string_view json, std::string_view name) {
-  const auto in = nlohmann::json::parse(json, nullptr, false);
-  const bool has_unit = in.is_object() && in.contains("unit") && in["unit"].is_string();
-  if (!has_unit) fail(name, ": not a vocabulary: no object with a \"unit\"");
-  const auto& unit = in["unit"].get_ref<const std::string&>();
-  if (unit_named(unit) == Unit::kByte) return bytes();
-  if (!in.contains("characters") || !in["characters"].is_string()) {
-    fail(name, ": a vocabulary of characters without \"characters\"");
-  }
+  const io::Json in = io::parse_json(json, name);
+  const std::string unit = io::text_member(in, "unit", name);
+  if (unit == "byte") return bytes();
+  if (unit != "char")
+    fail(name, " has as \"unit\" ", plait::quoted(unit), "; byte and char are known");
+  const std::string characters = io::text_member(in, "characters", name);
   std::vector<std::uint32_t> found;
-  for_each_code_point(in["characters"].get_ref<const std::string&>(), name,
-                      [&](std::uint32_t code, std::size_t at) {
-                        if (!found.empty() && code <= found.back()) {
-                          fail(name, ": \"characters\" are not in ascending order at byte ", at);
-                        }
-                        found.push_back(code);
-                      });
+  for_each_code_point(characters, name, [&](std::uint32_t code, std::size_t at) {
+    if (!found.empty() && code <= found.back()) {
+      fail(name, ": \"characters\" are not in ascending order at byte ", at);
+    }
+    found.push_back(code);
+  });
   if (found.empty()) fail(name, ": a vocabulary without characters");
   return Vocabulary(Unit::kChar, std::move(found));
 }

@@ -119,7 +119,7 @@ TEST(ChainerRead, MistakesInAttributes) {
     return error("2 1\n" + kTwo + "forward\n1 1\n0 _\n1\nReLU\n" + json + "\n");
   };
   EXPECT_EQ(attributes("{\"a\": }"),
-            "f:9: the attributes of `ReLU` are wrong: `{\"a\": }` is no JSON from column 7 on");
+            "f:9: the attributes of `ReLU` are wrong: `{\"a\": }` is no JSON from byte 7 on");
   EXPECT_EQ(attributes("{\"a\": 1e999}"),
             "f:9: the attributes of `ReLU` are wrong: `{\"a\": 1e999}` holds a number that does "
             "not fit");
