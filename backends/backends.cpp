@@ -6,6 +6,7 @@
 #include "backends/null/null_target.h"
 #include "backends/plugin.h"
 #include "backends/ref/ref.h"
+#include "base/cpus.h"
 #include "base/text.h"
 
 namespace plait {
@@ -51,6 +52,10 @@ std::unique_ptr<Backend> make_backend(std::string_view name) {
 
 std::unique_ptr<Target> make_target(std::string_view name, const TargetOptions& options) {
   const Row& row = row_of(name);
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    fail(options.threads, " threads are asked for: give a number from 1 to ", kMostThreads,
+         ", or 0 for one per cpu");
+  }
   return row.make_target ? row.make_target(options) : nullptr;
 }
 

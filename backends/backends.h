@@ -16,7 +16,7 @@ std::vector<std::string> backend_names();
 std::unique_ptr<Backend> make_backend(std::string_view name);
 
 struct TargetOptions {
-  int threads = 0;    // of the cpu; 0: as many as the machine has cpus for this process
+  int threads = 0;    // of the cpu, up to kMostThreads; 0: as many as this process has cpus
   bool tf32 = false;  // on cuda, f32 contractions may round their operands to tf32
   bool fast = false;  // on cuda, libraries may take what gives other bits from run to run
 };

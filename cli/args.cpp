@@ -58,7 +58,8 @@ std::vector<std::string> Args::all(std::string_view flag) const {
   return it == given_.end() ? std::vector<std::string>{} : it->second;
 }
 
-std::int64_t Args::whole(std::string_view flag, std::int64_t otherwise, std::int64_t least) const {
+std::int64_t Args::whole(std::string_view flag, std::int64_t otherwise, std::int64_t least,
+                         std::int64_t most) const {
   if (!has(flag)) return otherwise;
   std::int64_t value = 0;
   try {
@@ -76,6 +77,7 @@ std::pair<std::string, std::string> name_and_value(std::string_view flag, const 
     throw UsageError(str(flag, " wants name=value, is given '", text, "'"));
   }
   return {text.substr(0, equals), text.substr(equals + 1)};
+  if (value > most) throw UsageError(str(flag, " must be at most ", most, ", is ", value));
 }
 
 }  // namespace plait::cli

@@ -37,7 +37,8 @@ class Args {
   /// Every value of a flag that repeats.
   std::vector<std::string> all(std::string_view flag) const;
   std::int64_t whole(std::string_view flag, std::int64_t otherwise,
-                     std::int64_t least = std::numeric_limits<std::int64_t>::min()) const;
+                     std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                     std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
 
  private:
   std::size_t take(std::span<const Flag> flags, const std::vector<std::string>& words,

@@ -1,6 +1,7 @@
 // plait generate RUN: what a trained model of text writes, as it writes it.
 #include <cmath>
 
+#include "base/cpus.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -40,7 +41,7 @@ train::GenerateOptions options_of(const Args& args) {
   options.sampling.top_k = args.whole("--top-k", options.sampling.top_k, 0);
   options.sampling.seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
   options.backend = args.text("--backend", options.backend);
-  options.threads = static_cast<int>(args.whole("--threads", 0, 0));
+  options.threads = static_cast<int>(args.whole("--threads", 0, 0, kMostThreads));
   train::check_sampling(options.sampling);
   return options;
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "backends/backends.h"
+#include "base/cpus.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/output.h"
@@ -100,7 +101,7 @@ Planned read_plan(const Args& args) {
 
 TargetOptions target_options(const Args& args) {
   TargetOptions options;
-  options.threads = static_cast<int>(args.whole("--threads", 0, args.has("--threads") ? 1 : 0));
+  options.threads = static_cast<int>(args.whole("--threads", 0, 1, kMostThreads));
   const std::string fp32 = args.text("--fp32", "strict");
   if (fp32 != "strict" && fp32 != "tf32") throw UsageError("--fp32 is strict or tf32");
   options.tf32 = fp32 == "tf32";

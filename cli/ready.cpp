@@ -75,7 +75,9 @@ Ready make_ready(const Args& args, std::uint64_t seed) {
   ir::Graph graph = substitute(planned.graph, sizes);
   std::vector<ir::State> states;
   for (const plan::StateBinding& s : planned.compiled.program.states) states.push_back(s.state);
-  auto making = std::async(std::launch::async, [&] { return make_values(graph, states, seed); });
+  // Where the system has no thread to give, when they are asked for.
+  auto making = std::async(std::launch::async | std::launch::deferred,
+                           [&] { return make_values(graph, states, seed); });
   Executor executor(std::move(planned.compiled.program), *planned.target);
   if (!executor.program().symbols.empty()) executor.set_sizes(sizes);
   const Clock::time_point loaded_at = Clock::now();

@@ -19,7 +19,6 @@
 #include <map>
 #include <mutex>
 #include <sstream>
-#include <system_error>
 #include <thread>
 
 #include "base/cpus.h"
@@ -124,12 +123,9 @@ class Batch {
 
   void run(int jobs, const std::function<void(int)>& progress) {
     std::vector<std::thread> threads;
-    try {
-      // Who computes is pinned; compilers, which run where their maker may, are not.
-      for (int i = 0; i < jobs; ++i) threads.push_back(free_thread([this] { work(); }));
-    } catch (const std::system_error&) {  // those that could be started do; this one, if none could
-      if (threads.empty()) work();
-    }
+    // Who computes is pinned; compilers, which run where their maker may, are not.
+    add_free_threads(threads, static_cast<std::size_t>(jobs), [this] { work(); });
+    if (threads.empty()) work();  // one after the other, here
     int shown = 0;
     const int total = static_cast<int>(sources_.size());
     std::exception_ptr thrown;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <system_error>
 #include <thread>
 
 #include "base/cpus.h"
@@ -62,11 +63,19 @@ double timed(int threads, const std::function<void(int thread)>& work) {
   };
   // Each on a cpu of its own: this thread may be kept on one, where those it makes would stay.
   const std::vector<int>& cpus = process_cpus();
-  for (int t = 1; t < threads; ++t) {
-    others.emplace_back([&, t] {
-      stay_on({cpus[static_cast<std::size_t>(t) % cpus.size()]});
-      wait_and_work(t);
-    });
+  try {
+    for (int t = 1; t < threads; ++t) {
+      others.emplace_back([&, t] {
+        stay_on({cpus[static_cast<std::size_t>(t) % cpus.size()]});
+        wait_and_work(t);
+      });
+    }
+  } catch (const std::system_error& e) {
+    go.store(true);
+    const std::size_t started = others.size() + 1;
+    for (std::thread& other : others) other.join();
+    throw RunError(str("only ", started, " of ", threads, " threads could be started to measure ",
+                       "the machine's peaks: ", e.what()));
   }
   while (ready.load() < threads - 1) std::this_thread::yield();
   const auto begin = std::chrono::steady_clock::now();

@@ -31,9 +31,7 @@ void in_parallel(std::size_t count, Work work) {
   };
   std::vector<std::thread> threads;
   const std::size_t most = std::min<std::size_t>(process_cpus().size(), 16);
-  for (std::size_t t = 1; t < std::min(most, count); ++t) {
-    threads.push_back(free_thread([&] { take(); }));
-  }
+  if (count > 1) add_free_threads(threads, std::min(most, count) - 1, take);
   take();
   for (std::thread& thread : threads) thread.join();
   if (trouble) std::rethrow_exception(trouble);

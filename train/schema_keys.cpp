@@ -1,4 +1,5 @@
 // The keys themselves. A row is all there is to say of a key.
+#include "base/cpus.h"
 #include "train/schema.h"
 
 namespace plait::train {
@@ -181,7 +182,7 @@ constexpr Key kKeys[] = {
      .name = "threads",
      .slot = [](Config& c) -> Slot { return &c.train.threads; },
      .doc = "threads that compute; 0: one per core; changes no result",
-     .range = {.least = 0, .most = 4096}},
+     .range = {.least = 0, .most = kMostThreads}},
     {.section = "train",
      .name = "backend",
      .slot = [](Config& c) -> Slot { return &c.train.backend; },

@@ -30,7 +30,6 @@ constexpr std::uint64_t kOpen = 1ull << 31;
 constexpr std::uint64_t kEpoch = 1ull << 32;
 constexpr std::uint64_t kJoined = kOpen - 1;
 constexpr auto kSpin = std::chrono::microseconds(100);
-constexpr int kMaxThreads = 1024;
 constexpr std::size_t kLine = 64;
 
 std::uint32_t epoch_of(std::uint64_t gate) { return static_cast<std::uint32_t>(gate >> 32); }
@@ -172,7 +171,7 @@ struct Pool::Shared {
 
 Pool::Pool(int threads, bool pin, bool pin_caller)
     : threads_(threads), shared_(std::make_unique<Shared>()) {
-  check(threads >= 1 && threads <= kMaxThreads, "a pool of ", threads, " threads");
+  check(threads >= 1 && threads <= kMostThreads, "a pool of ", threads, " threads");
   shared_->shares = std::vector<Share>(static_cast<std::size_t>(threads));
   const std::vector<int>& cpus = process_cpus();
   const bool fits = threads <= static_cast<int>(cpus.size());
@@ -196,7 +195,8 @@ Pool::Pool(int threads, bool pin, bool pin_caller)
     const std::size_t started = shared_->workers.size() + 1;
     shared_->end_workers();
     throw RunError(str("only ", started, " of ", threads, " threads could be started: ", failed,
-                       ". Set PLAIT_THREADS to fewer?"));
+                       ". Ask for fewer (--threads, PLAIT_THREADS), or let this user have more ",
+                       "(ulimit -u)"));
   }
   if (pin_caller && fits) stay_on({cpus[0]});
 }
@@ -224,12 +224,12 @@ void Pool::run(std::int64_t tasks, TaskFunction function, void* context) {
 int default_threads() {
   const char* text = std::getenv("PLAIT_THREADS");
   if (text == nullptr || *text == '\0') {
-    return std::min(static_cast<int>(process_cpus().size()), kMaxThreads);
+    return std::min(static_cast<int>(process_cpus().size()), kMostThreads);
   }
   char* end = nullptr;
   const long threads = std::strtol(text, &end, 10);
-  if (*end != '\0' || threads < 1 || threads > kMaxThreads) {
-    fail("PLAIT_THREADS is \"", text, "\": give a number of threads from 1 to ", kMaxThreads);
+  if (*end != '\0' || threads < 1 || threads > kMostThreads) {
+    fail("PLAIT_THREADS is \"", text, "\": give a number of threads from 1 to ", kMostThreads);
   }
   return static_cast<int>(threads);
 }

@@ -48,7 +48,8 @@ class Pool {
   std::unique_ptr<Shared> shared_;
 };
 
-/// $PLAIT_THREADS (1 to 1024; UserError otherwise), or the number of cpus in the affinity mask.
+/// $PLAIT_THREADS (1 to kMostThreads; UserError otherwise), or the number of cpus in the affinity
+/// mask.
 int default_threads();
 
 }  // namespace plait::cpu

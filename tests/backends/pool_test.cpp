@@ -238,11 +238,11 @@ TEST(Pool, DefaultThreads) {
   EXPECT_GE(default_threads(), 1);
   ::setenv("PLAIT_THREADS", "3", 1);
   EXPECT_EQ(default_threads(), 3);
-  for (const char* bad : {"0", "-1", "two", "3x", "99999999999999999999", "1025"}) {
+  for (const char* bad : {"0", "-1", "two", "3x", "99999999999999999999", "4097"}) {
     ::setenv("PLAIT_THREADS", bad, 1);
     EXPECT_EQ(
         test::message_of([] { default_threads(); }),
-        std::string("PLAIT_THREADS is \"") + bad + "\": give a number of threads from 1 to 1024");
+        std::string("PLAIT_THREADS is \"") + bad + "\": give a number of threads from 1 to 4096");
   }
   ::unsetenv("PLAIT_THREADS");
 }

@@ -1,7 +1,6 @@
 // Threads take the numbers of batches in order; next() hands them out in order.
 #include "train/data/loader.h"
 
-#include <system_error>
 #include <utility>
 
 #include "base/cpus.h"
@@ -18,16 +17,7 @@ Loader::Loader(std::shared_ptr<const Source> source, Sampler sampler, LoaderOpti
   if (options_.prefetch < 0) fail("prefetch of ", options_.prefetch, " batches; at least 0");
   if (options_.threads < 1) fail(options_.threads, " threads to read data; at least 1 is needed");
   if (options_.prefetch == 0) return;
-  threads_.reserve(static_cast<std::size_t>(options_.threads));
-  try {
-    for (int i = 0; i < options_.threads; ++i) {
-      threads_.push_back(free_thread([this] { work(); }));
-    }
-  } catch (const std::system_error& error) {
-    if (threads_.empty()) {
-      throw RunError(str("cannot start a thread to read data: ", error.what()));
-    }  // fewer do as well
-  }
+  add_free_threads(threads_, static_cast<std::size_t>(options_.threads), [this] { work(); });
 }
 
 Loader::~Loader() {
