@@ -7,6 +7,11 @@
 #include "base/text.h"
 
 namespace plait::cli {
+namespace {
+
+constexpr std::string_view kHint = ": is a variable of the shell not set?";
+
+}  // namespace
 
 Args::Args(std::span<const Flag> flags, const std::vector<std::string>& words) {
   bool only_words = false;
@@ -14,6 +19,7 @@ Args::Args(std::span<const Flag> flags, const std::vector<std::string>& words) {
     if (!only_words && words[i] == "--") {
       only_words = true;
     } else if (only_words || words[i] == "-" || !words[i].starts_with("-")) {
+      if (words[i].empty()) throw UsageError(str("argument ", i + 1, " is empty", kHint));
       words_.push_back(words[i]);
     } else {
       i = take(flags, words, i);
@@ -45,6 +51,9 @@ std::size_t Args::take(std::span<const Flag> flags, const std::vector<std::strin
   } else {
     throw UsageError(str(name, " needs a value: ", name, " ", flag->value));
   }
+  if (!flag->value.empty() && !flag->may_be_empty && values.back().empty()) {
+    throw UsageError(str(name, " is given an empty value", kHint));
+  }
   return i;
 }
 
@@ -68,16 +77,16 @@ std::int64_t Args::whole(std::string_view flag, std::int64_t otherwise, std::int
     throw UsageError(e.what());
   }
   if (value < least) throw UsageError(str(flag, " must be at least ", least, ", is ", value));
+  if (value > most) throw UsageError(str(flag, " must be at most ", most, ", is ", value));
   return value;
 }
 
 std::pair<std::string, std::string> name_and_value(std::string_view flag, const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     throw UsageError(str(flag, " wants name=value, is given '", text, "'"));
   }
   return {text.substr(0, equals), text.substr(equals + 1)};
-  if (value > most) throw UsageError(str(flag, " must be at most ", most, ", is ", value));
 }
 
 }  // namespace plait::cli

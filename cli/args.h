@@ -23,10 +23,11 @@ struct Flag {
   std::string_view value;  // what help calls its value; empty for a switch
   std::string_view doc;
   bool repeats = false;
+  bool may_be_empty = false;  // --prompt ''; an empty name of a file is a mistake
 };
 
 /// `--flag value` or `--flag=value`; after `--` everything is a word. UsageError on an unknown
-/// flag (with the nearest), a value that is missing or too many, a flag given twice.
+/// flag (with the nearest), a value that is missing or too many, a flag given twice, an empty word.
 class Args {
  public:
   Args(std::span<const Flag> flags, const std::vector<std::string>& words);
@@ -47,7 +48,7 @@ class Args {
   std::vector<std::string> words_;
 };
 
-/// Splits `name=value`; UsageError says what `flag` wants when there is no `=` or no name.
+/// Splits `name=value`; UsageError says what `flag` wants when there is no `=`, name or value.
 std::pair<std::string, std::string> name_and_value(std::string_view flag, const std::string& text);
 
 }  // namespace plait::cli

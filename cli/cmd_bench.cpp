@@ -28,6 +28,7 @@ constexpr Flag kBenchFlags[] = {
     kJsonFlag,
 };
 
+constexpr int kMostInARow = 1 << 16;
 constexpr int kWarmUps = 3, kLeastRuns = 5, kBatch = 100;
 constexpr int kLeastFollowing = 2, kMostFollowing = 10;  // runs without a wait between them
 constexpr double kFollowing = 20e-3;                     // seconds of them
@@ -228,7 +229,7 @@ std::string measured_text(const Executor& executor, std::int64_t recorded, std::
 void run_bench(const Args& args) {
   const double seconds = seconds_wanted(args, 3);
   const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
-  const auto row = static_cast<int>(args.whole("--row", 1, 1));
+  const auto row = static_cast<int>(args.whole("--row", 1, 1, kMostInARow));
   Ready ready = make_ready(args, seed);
   Loaded& loaded = ready.loaded;
   const Times times = Bench(ready, seconds, row).run();

@@ -17,7 +17,10 @@ extern const Command kGenerate;
 namespace {
 
 constexpr Flag kGenerateFlags[] = {
-    {"--prompt", "TEXT", "what the text begins with; a newline unless said"},
+    {.name = "--prompt",
+     .value = "TEXT",
+     .doc = "what the text begins with; a newline unless said",
+     .may_be_empty = true},
     {"--length", "N", "tokens to write; 200 unless said"},
     {"--temperature", "X", "divides the logits; 0: the likeliest token always; 1 unless said"},
     {"--top-p", "X", "draw among the likeliest tokens that together have this probability"},

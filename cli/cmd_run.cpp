@@ -1,5 +1,6 @@
 // plait run FILE: a graph on a backend, step by step, states carried from each to the next.
 #include <algorithm>
+#include <limits>
 
 #include "backends/backends.h"
 #include "base/error.h"
@@ -90,10 +91,18 @@ Json differences_json(const Comparison& comparison) {
   return list;
 }
 
+/// What the user allows; any difference unless said.
+double limit_of(const Args& args) {
+  if (!args.has("--within")) return std::numeric_limits<double>::infinity();
+  if (!args.has("--against")) throw UsageError("--within needs --against FILE");
+  const double limit = parse_real(args.text("--within"), "--within");
+  if (!(limit >= 0)) throw UsageError(str("--within must be 0 or above, is ", limit));
+  return limit;
+}
+
 /// Fails where the results are further apart than the user allows.
 void require_within(const Args& args, const Comparison& comparison) {
-  if (!args.has("--within")) return;
-  const double limit = parse_real(args.text("--within"), "--within");
+  const double limit = limit_of(args);
   for (const Difference& d : comparison.differences) {
     if (d.relative() <= limit) continue;
     fail(d.name, " differs from ", d.partner, " of ", args.text("--against"), " by ",
@@ -104,9 +113,7 @@ void require_within(const Args& args, const Comparison& comparison) {
 
 void check_usage(const Args& args) {
   if (args.has("--states") && !args.has("--out")) throw UsageError("--states needs --out DIR");
-  if (args.has("--within") && !args.has("--against")) {
-    throw UsageError("--within needs --against FILE");
-  }
+  limit_of(args);
 }
 
 void run_run(const Args& args) {

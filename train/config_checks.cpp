@@ -79,6 +79,26 @@ void check_own_updates(const Reading& r) {
   }
 }
 
+/// Names of files, of which an empty one in a list is none.
+void check_names(const Reading& r) {
+  const Config& c = r.config;
+  const auto check_one = [&](const char* key, const std::string& name) {
+    if (name.find('\0') != std::string::npos) fail(r.where(key), ": ", key, " has a NUL byte");
+  };
+  check_one("model.file", c.model.file);
+  check_one("model.init_from", c.model.init_from);
+  check_one("output.folder", c.output.folder);
+  if (c.output.folder.empty()) fail(r.where("output.folder"), ": output.folder is empty");
+  const auto check_list = [&](const char* key, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      check_one(key, name);
+      if (name.empty()) fail(r.where(key), ": ", key, " has an empty name");
+    }
+  };
+  check_list("data.path", c.data.path);
+  check_list("data.valid_path", c.data.valid_path);
+}
+
 void check_data(const Reading& r) {
   const Config& c = r.config;
   if (c.data.kind != "text" && c.data.kind != "synthetic" && c.data.path.empty()) {
@@ -130,7 +150,6 @@ void check_steps(const Reading& r) {
   if (c.optimizer.nesterov && c.optimizer.momentum == 0) {
     fail(r.where("optimizer.nesterov"), ": optimizer.nesterov needs optimizer.momentum above 0");
   }
-  if (c.output.folder.empty()) fail(r.where("output.folder"), ": output.folder is empty");
 }
 
 }  // namespace
@@ -152,6 +171,7 @@ void check_together(Reading& r) {
   for (const Key& key : schema()) check_alternative(r, key);
   check_model(r);
   check_own_updates(r);
+  check_names(r);
   check_data(r);
   check_steps(r);
 }

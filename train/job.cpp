@@ -18,6 +18,7 @@
 #include "train/network.h"
 #include "train/programs.h"
 #include "train/run_data.h"
+#include "train/schema.h"
 #include "train/states.h"
 
 namespace plait::train {
@@ -113,8 +114,12 @@ void make_session(Job& job, ir::Package package) {
 std::int64_t steps_of(const Job& job) {
   if (job.config.train.steps > 0) return job.config.train.steps;
   const Sampler sampler(*job.sources.train, 0);
-  const std::int64_t samples = job.config.train.epochs * sampler.epoch_length();
-  return std::max<std::int64_t>(1, samples / job.samples_per_step());
+  const std::int64_t epochs = job.config.train.epochs, each = sampler.epoch_length();
+  if (epochs > kMostCount / each) {
+    fail("train.epochs = ", epochs, " of ", each, " samples each: more than ", kMostCount,
+         " samples in all");
+  }
+  return std::max<std::int64_t>(1, epochs * each / job.samples_per_step());
 }
 
 void begin_folder(Job& job, const TrainRequest& request, const std::string& network,
@@ -162,6 +167,7 @@ Job open_job(const TrainRequest& request) {
     fail("data.one_chunk leaves nothing to evaluate on: say data.valid_path, or eval.every = 0");
   }
   job.steps = steps_of(job);
+  job.data = str(job.sources.train->fingerprint());
   job.parameters = parameters_of(package);
   FirstWeights first;  // restore() reads them where a run has no checkpoint
   if (!resumes) first = read_first_weights(job.config.model, state_table(package));
@@ -169,7 +175,6 @@ Job open_job(const TrainRequest& request) {
   claim_files(*job.folder);
   for (const std::string& note : job.folder->notes()) job.notes.push_back(note);
   for (std::string& note : data.notes()) job.notes.push_back(std::move(note));
-  job.data = str(job.sources.train->fingerprint());
   for (std::string& note : first.notes) job.notes.push_back(std::move(note));
   make_session(job, std::move(package));
   if (std::string note = rate_note(job); !note.empty()) job.notes.push_back(std::move(note));

@@ -78,6 +78,7 @@ struct Assign {
 
 /// A bound as people write it: 1, not 1.0.
 std::string bound(double value) {
+  if (value == static_cast<double>(kMostCount)) return "2^40";
   std::string text = real_text(value);
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }

@@ -18,6 +18,9 @@ namespace plait::train {
 /// Where a key's value lies.
 using Slot = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*>;
 
+/// Of steps, samples and the like: sums of a few of them, and twice as many, are numbers too.
+constexpr std::int64_t kMostCount = std::int64_t{1} << 40;
+
 /// The numbers that a key takes; reals are finite besides.
 struct Range {
   double least = -std::numeric_limits<double>::infinity();

@@ -63,7 +63,32 @@ void add_section(const std::string& section, const toml::table& table, const std
   }
 }
 
+constexpr int kMostParts = 100;  // of a dotted key
+
+/// A key's parts are tables within each other: what walks over them calls itself at each, and the
+/// library bounds the depth of values alone. UserError at a key of more than kMostParts.
+void check_keys(std::string_view text, const std::string& name) {
+  int line = 1, dots = 0;
+  char until = '\0';  // what ends the string or comment
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    line += c == '\n';
+    if (until != '\0') {
+      if (c == '\\' && until == '"') ++i;
+      if (c == until || c == '\n') until = '\0';
+    } else if (c == '"' || c == '\'' || c == '#') {
+      until = c == '#' ? '\n' : c;
+    } else if (c == '.') {
+      if (++dots < kMostParts) continue;
+      fail(name, ": line ", line, ": a key of more than ", kMostParts, " parts");
+    } else if (std::string_view("=,[]{}\n").find(c) != std::string_view::npos) {
+      dots = 0;
+    }
+  }
+}
+
 toml::table parsed(std::string_view text, const std::string& name) {
+  check_keys(text, name);
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& e) {
@@ -114,6 +139,7 @@ std::vector<Setting> read_toml(std::string_view text, const std::string& name) {
 
 Value read_toml_value(std::string_view text, const std::string& where) {
   try {
+    check_keys(text, where);
     const toml::table table = toml::parse(str("v = ", text));
     if (table.size() == 1 && table.contains("v")) return value_of(*table.get("v"));
   } catch (const toml::parse_error& e) {

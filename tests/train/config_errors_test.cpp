@@ -101,9 +101,15 @@ TEST(ConfigErrors, WrongTypes) {
 TEST(ConfigErrors, OutOfRange) {
   for (const char* line :
        {"batch = -1", "batch = 0", "epochs = -1", "accumulate = 0", "clip = -1.0", "clip = nan",
-        "clip = inf", "seed = -1", "threads = 5000"}) {
+        "clip = inf", "seed = -1", "threads = 5000", "epochs = 1099511627777"}) {
     EXPECT_TRUE(of_file(str(line, "\n")).starts_with("c.toml: line 5: ")) << line;
   }
+  EXPECT_EQ(of_file("[data]\nkind = \"synthetic\"\nsamples = 9223372036854775807\n"),
+            "c.toml: line 7: data.samples must be a whole number, at least 1, at most 2^40, is "
+            "9223372036854775807");
+  EXPECT_EQ(of_file("[checkpoint]\nkeep = 4294967296\n"),
+            "c.toml: line 6: checkpoint.keep must be a whole number, at least 1, at most 1048576, "
+            "is 4294967296");
   EXPECT_EQ(of_file("[optimizer]\nlr = nan\n"),
             "c.toml: line 6: optimizer.lr must be a number, at least 0, is nan");
   EXPECT_TRUE(of_file("[optimizer]\nlr = -inf\n").ends_with("is -inf"));
@@ -208,6 +214,27 @@ TEST(ConfigErrors, Arguments) {
   EXPECT_TRUE(holds(of_arguments({"name=rwkv"}), "Did you mean 'rwkv4'?"));
   EXPECT_TRUE(holds(of_arguments({"steps=2", "epochs=2"}), "are both said"));
   EXPECT_TRUE(holds(of_arguments({"=3"}), "argument 1 (=3): there is no key ''"));
+}
+
+TEST(ConfigErrors, NamesOfFilesThatAreNone) {
+  EXPECT_EQ(of_file("[data]\npath = [\"a\", \"\"]\n"),
+            "c.toml: line 6: data.path has an empty name");
+  EXPECT_EQ(of_arguments({"data.path="}), "argument 1 (data.path=): data.path has an empty name");
+  EXPECT_EQ(of_file("[output]\nfolder = \"a\\u0000b\"\n"),
+            "c.toml: line 6: output.folder has a NUL byte");
+  EXPECT_EQ(of_arguments({"output.folder="}),
+            "argument 1 (output.folder=): output.folder is empty");
+}
+
+// What walks over parts of keys calls itself at each.
+TEST(ConfigErrors, KeysOfManyParts) {
+  std::string deep = "a";
+  for (int i = 0; i < 200'000; ++i) deep += ".a";
+  EXPECT_EQ(of_whole_file("\n[" + deep + "]\n"), "c.toml: line 2: a key of more than 100 parts");
+  EXPECT_EQ(of_whole_file(deep + " = 1\n"), "c.toml: line 1: a key of more than 100 parts");
+  const std::string text =
+      "[sample]\nprompt = \"" + std::string(500, '.') + "\"  # " + std::string(500, '.') + "\n";
+  EXPECT_TRUE(holds(of_whole_file(text), "no model")) << of_whole_file(text);
 }
 
 TEST(ConfigErrors, TextThatIsNotToml) {

@@ -32,6 +32,21 @@ TEST(Sampler, AnEpochIsAPermutation) {
   }
 }
 
+TEST(Sampler, AsManySamplesAsThereMayBe) {
+  const Sampler sampler(kMostSamples, 1, 7);
+  EXPECT_EQ(sampler.epoch_length(), kMostSamples);
+  std::set<std::int64_t> distinct;
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    for (const std::int64_t index : {i, kMostSamples - 1 - i}) {
+      const std::int64_t sample = sampler.at({0, index});
+      EXPECT_TRUE(sample >= 0 && sample < kMostSamples) << sample;
+      distinct.insert(sample);
+    }
+  }
+  EXPECT_EQ(distinct.size(), 2000u);
+  EXPECT_THROW(Sampler(kMostSamples + 1, 1, 7), Bug);
+}
+
 TEST(Sampler, SeedAndEpochChangeTheOrder) {
   const std::vector<std::int64_t> first = epoch_of(Sampler(500, 1, 1), 0);
   EXPECT_EQ(first, epoch_of(Sampler(500, 1, 1), 0));

@@ -129,7 +129,7 @@ TEST(Synthetic, WhatItCannotMake) {
   EXPECT_EQ(message_of([&] { Synthetic(tokens, 0, 10, 0); }),
             "synthetic data: the feed idx i64[4] needs a vocabulary or classes");
   EXPECT_EQ(message_of([&] { Synthetic(tokens, 5, 0, 0); }),
-            "synthetic data of 0 samples; at least 1 is needed");
+            "synthetic data of 0 samples; from 1 to 1099511627776 are possible");
   const Data data({.kind = "synthetic", .validation = 0.6});
   EXPECT_EQ(
       message_of([&] { data.sources(tokens, 5); }),

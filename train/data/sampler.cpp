@@ -24,7 +24,7 @@ std::int64_t draw(const RandomKey& key, std::int64_t element, std::int64_t bound
   return static_cast<std::int64_t>(wide % static_cast<std::uint64_t>(bound));
 }
 
-/// The smallest number whose square is at least n.
+/// The smallest number whose square is at least n, which is at most kMostSamples.
 std::int64_t root_above(std::int64_t n) {
   auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
   while (root * root < n) ++root;
@@ -35,7 +35,8 @@ std::int64_t root_above(std::int64_t n) {
 
 Sampler::Sampler(std::int64_t size, std::int64_t stride, std::uint64_t seed, Order order)
     : size_(size), stride_(stride), seed_(seed), order_(order) {
-  check(size >= 1 && stride >= 1, "a source of ", size, " samples with stride ", stride);
+  check(size >= 1 && size <= kMostSamples && stride >= 1, "a source of ", size,
+        " samples with stride ", stride);
   length_ = std::max<std::int64_t>(1, size_ / stride_);
   columns_ = root_above(length_);
   rows_ = (length_ + columns_ - 1) / columns_;

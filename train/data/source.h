@@ -53,12 +53,15 @@ struct Batch {
   }
 };
 
+/// Of any source: sizes and positions can be multiplied by a few without an overflow.
+constexpr std::int64_t kMostSamples = std::int64_t{1} << 40;
+
 /// Constant after construction; read() may be called by several threads.
 class Source {
  public:
   virtual ~Source() = default;
   virtual std::vector<FeedType> feeds() const = 0;
-  /// Samples that can be asked for, at least 1.
+  /// Samples that can be asked for, at least 1, at most kMostSamples.
   virtual std::int64_t size() const = 0;
   /// An epoch takes every stride-th sample, from a start that changes with the epoch: windows into
   /// a text may begin anywhere, but an epoch shows each token once.
@@ -72,11 +75,11 @@ class Source {
   /// Differs when the samples do: a checkpoint's position belongs to this data only. May read all
   /// of them.
   virtual std::uint64_t fingerprint() const = 0;
+  /// What stands in checkpoints of versions that looked at less of the samples.
+  virtual std::uint64_t older_fingerprint() const { return fingerprint(); }
 };
 
 /// Every k-th sample of `whole`, or all the others.
-  /// What stands in checkpoints of versions that looked at less of the samples.
-  virtual std::uint64_t older_fingerprint() const { return fingerprint(); }
 class Part : public Source {
  public:
   Part(std::shared_ptr<const Source> whole, std::int64_t every, bool held_out);
@@ -89,10 +92,10 @@ class Part : public Source {
   std::uint64_t older_fingerprint() const override { return part_of(whole_->older_fingerprint()); }
 
  private:
+  std::uint64_t part_of(std::uint64_t fingerprint) const;
   std::shared_ptr<const Source> whole_;
   std::int64_t every_;
   bool held_out_;
-  std::uint64_t part_of(std::uint64_t fingerprint) const;
 };
 
 }  // namespace plait::train

@@ -51,7 +51,9 @@ std::vector<float> noise(const RandomKey& key, std::int64_t count) {
 Synthetic::Synthetic(std::span<const FeedType> feeds, std::int64_t limit, std::int64_t samples,
                      std::uint64_t seed)
     : feeds_(feeds.begin(), feeds.end()), limit_(limit), samples_(samples), seed_(seed) {
-  if (samples_ < 1) fail("synthetic data of ", samples_, " samples; at least 1 is needed");
+  if (samples_ < 1 || samples_ > kMostSamples) {
+    fail("synthetic data of ", samples_, " samples; from 1 to ", kMostSamples, " are possible");
+  }
   for (const FeedType& feed : feeds_) {
     const bool needs_limit = !is_float(feed.dtype);
     if (needs_limit && feed.dtype != DType::i64) {
