@@ -9,7 +9,7 @@
 
 namespace plait::train {
 
-namespace fs = std::filesystem;
+constexpr std::int64_t kMostFromData = 1 << 20;  // the largest vocabularies have a quarter of it
 
 bool reads_own_text(const Config& config) {
   return config.data.kind == "text" && config.data.path.empty();
@@ -38,6 +38,13 @@ DataSettings data_settings(const Config& config, const std::string& own_text) {
 void fit(Config& config, const Data& data) {
   const std::int64_t limit = data.limit();
   if (limit == 0) return;
+  const auto vocab = config.model.keys.find("vocab");
+  const bool from_data = vocab != config.model.keys.end() && vocab->second == kFromData;
+  if (from_data && limit > kMostFromData) {  // one stray number would make a model of any size
+    fail(data.largest(), " would make a vocabulary of ", with_commas(limit), "; more than ",
+         with_commas(kMostFromData),
+         " are not taken from data. If it is one, say model.vocab=", limit);
+  }
   fit_to_data(config, "vocab", limit);
   fit_to_data(config, "classes", limit);
 }

@@ -7,6 +7,7 @@
 #include "tests/raises.h"
 #include "tests/temporary.h"
 #include "train/data/data.h"
+#include "train/run_data.h"
 
 namespace plait::train {
 namespace {
@@ -126,6 +127,27 @@ TEST_F(DataTokens, AModelsVocabularyMayBeLargerNotSmaller) {
   EXPECT_EQ(data.sources(feeds, 50000).train->size(), 2);
   EXPECT_EQ(message_of([&] { data.sources(feeds, 9); }),
             path + ": token 9 at position 1; the model's vocabulary has 9");
+}
+
+// One stray number would make a model of many gigabytes.
+TEST_F(DataTokens, AStrayTokenMakesNoVocabulary) {
+  const std::string path =
+      write("t.npy", npy("<u4", "3,", std::string("\x01\0\0\0\xff\xff\xff\xff\x02\0\0\0", 12)));
+  const Data data({.kind = "tokens", .paths = {path}});
+  const std::string text =
+      "[model]\nname = \"rwkv4\"\nvocab = \"data\"\n[data]\nkind = \"tokens\"\n"
+      "path = \"" +
+      path + "\"\n[train]\nsteps = 1\n";
+  Config config = parse_config(text, "c.toml");
+  EXPECT_EQ(message_of([&] { fit(config, data); }),
+            path +
+                ": token 4,294,967,295 at position 1 would make a vocabulary of 4,294,967,296; "
+                "more than 1,048,576 are not taken from data. If it is one, say "
+                "model.vocab=4294967296");
+  const Data usual({.kind = "tokens", .paths = {write("u", std::string("\x01\0\xff\xff", 4))}});
+  fit(config, usual);
+  EXPECT_EQ(model_size(config, "vocab"), 65536);
+  EXPECT_EQ(usual.largest(), (folder / "u") + ": token 65,535 at position 1");
 }
 
 TEST_F(DataTokens, AValidationFileIsCheckedToo) {

@@ -134,6 +134,17 @@ std::int64_t Data::limit() const {
   return limit;
 }
 
+std::string Data::largest() const {
+  for (const auto& range : {tokens_, validation_tokens_}) {
+    if (!range || vocabulary_) continue;
+    const std::int64_t id = limit() - 1, at = range->tokens->first_at_least(id);
+    if (at < range->tokens->size()) {
+      return str(range->name, ": token ", with_commas(id), " at position ", with_commas(at));
+    }
+  }
+  return "";
+}
+
 Sources Data::sources(std::span<const FeedType> feeds, std::int64_t limit) const {
   if (tokens_) return token_sources(feeds, limit);
   if (set_) return picture_sources(feeds, limit);

@@ -43,6 +43,9 @@ class Data {
 
   /// Ids or classes in the data; 0 where any number will do (synthetic).
   std::int64_t limit() const;
+  /// What makes limit() as large as it is, where one token does: `t.npy: token 9 at position 2`.
+  /// Empty for other kinds.
+  std::string largest() const;
   /// Of a text; none for the other kinds.
   const std::optional<Vocabulary>& vocabulary() const { return vocabulary_; }
 
