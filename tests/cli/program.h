@@ -15,5 +15,7 @@ struct Outcome {
 Outcome plait(const std::string& arguments);
 /// Runs any shell command.
 Outcome shell(const std::string& command);
+/// The same as a user who is not root: permissions and limits do not hold for root.
+Outcome as_nobody(const std::string& command);
 
 }  // namespace plait::test
