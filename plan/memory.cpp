@@ -8,6 +8,7 @@
 
 #include "base/at.h"
 #include "ops/constant.h"
+#include "plan/one_nan.h"
 
 namespace plait::plan {
 namespace {
@@ -149,7 +150,7 @@ class Assignment {
       if (by == ir::kNone || s_.facts[at(by)].kind != Kind::kConstant) continue;
       const int held = hold(v, new_buffer(v, Space::kConstant));
       const auto literal = ir::decode<ops::Constant>(s_.graph.node(by).attrs, "constant");
-      p_.constants.emplace_back(held, *literal.value.array);
+      p_.constants.emplace_back(held, with_one_nan(*literal.value.array));
     }
   }
 

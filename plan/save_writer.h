@@ -5,6 +5,7 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <string>
 #include <string_view>
@@ -125,6 +126,9 @@ class Writer {
   /// The shortest text that reads back as the same number.
   template <class T>
   void number(T x) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (std::isnan(x)) return word("nan");  // whatever its sign, as in the graph's text
+    }
     char text[32];
     word({text, static_cast<std::size_t>(std::to_chars(text, text + sizeof text, x).ptr - text)});
   }

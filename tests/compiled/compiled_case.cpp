@@ -1,6 +1,7 @@
 // Graphs side by side, and running them compiled.
 #include "tests/compiled/compiled_case.h"
 
+#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <filesystem>
@@ -45,6 +46,17 @@ void append(ir::Graph& to, const ir::Graph& from, const std::string& prefix) {
     to.nexts.push_back({prefix + n.state, map[at(n.value)]});
   }
   for (const ir::Fetch& f : from.fetches) to.fetches.push_back({prefix + f.name, map[at(f.value)]});
+}
+
+/// A program that was stored is planned again from its own graph, and compared: it comes out the
+/// same.
+void expect_planned_again(const plan::Program& program, const CompileRequest& request,
+                          int threads) {
+  const plan::Program stored = plan::from_bytes(plan::to_bytes(program), "memory");
+  const Compiled again =
+      compile(ir::parse_graph(stored.graph_text), *target_under_test(threads),
+              {.plan = request.plan, .use_cache = false, .passes = false, .tuned = stored.tuning});
+  EXPECT_EQ(plan::difference(again.program, stored), "") << stored.graph_text;
 }
 
 }  // namespace
@@ -117,7 +129,8 @@ Session compiled_session(ir::Graph graph, int threads, CompileRequest request) {
 
 Arrays run_compiled(const ir::Graph& graph, const Arrays& feeds, const Arrays& states, int threads,
                     CompileRequest request) {
-  Session session = compiled_session(graph, threads, std::move(request));
+  Session session = compiled_session(graph, threads, request);
+  if (!::getenv(kFenceVariable)) expect_planned_again(*session.program({}), request, threads);
   for (const auto& [name, value] : states) session.set_state(name, value);
   Arrays results = session.run({"", feeds, {}});
   for (const ir::NextState& n : graph.nexts) results["next " + n.state] = session.state(n.state);

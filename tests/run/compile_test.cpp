@@ -188,6 +188,23 @@ TEST_F(CompileCache, APlanIsPlannedAgainFromItsOwnGraph) {
   }
 }
 
+/// 0/0 is -nan where it is computed, and nan in the text of the graph that holds the result.
+TEST_F(CompileCache, ANanInAConstantIsTheSameFromText) {
+  const plan::Program first = compiled(R"(graph g(x: bf16[3,4]) {
+    %c = constant(value=bf16[3,4]{0,1,2,3,0,5,6,7,8,9,0,1}) : bf16[3,4]
+    %n = div(%c, %c)   : bf16[3,4]
+    %t = transpose(%n, order=[1,0]) : bf16[4,3]
+    %y = matmul(x, %t) : bf16[3,3]
+    %s = cumsum(%n, axis=0) : bf16[3,4]
+    return %y, %n, %s
+  })")
+                                  .program;
+  ASSERT_FALSE(first.constants.empty());
+  const Compiled again = compile(ir::parse_graph(first.graph_text), *make_target("cpu", 1),
+                                 {.use_cache = false, .passes = false, .tuned = first.tuning});
+  EXPECT_EQ(plan::difference(again.program, first), "");
+}
+
 TEST_F(CompileCache, DifferencesAreNamed) {
   const plan::Program made = compiled().program;
   const auto named = [&](auto change) {
