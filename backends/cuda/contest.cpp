@@ -177,12 +177,13 @@ Choice Contest::measured(const Problem& p) const {
   std::vector<std::string> times;
   Choice won = best_of(p, *trial, times).choice;
   won.why = "measured " + join(times, ", ");
-  keep_result(p.tuning, "choice", key,
-              str(won.generated ? "own"
-                  : won.fused   ? "fused"
-                                : "library",
-                  '\n', won.generated ? won.variant : won.kernel, '\n', won.why));
-  return won;
+  const std::string result = str(won.generated ? "own"
+                                 : won.fused   ? "fused"
+                                               : "library",
+                                 '\n', won.generated ? won.variant : won.kernel, '\n', won.why);
+  keep_result(p.tuning, "choice", key, result);
+  // As it will be made from what is kept, to the byte of its workspace.
+  return kept(p, result).value_or(won);
 }
 
 Contest::Entry Contest::best_of(const Problem& p, Trial& trial,

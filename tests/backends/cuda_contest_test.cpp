@@ -99,9 +99,10 @@ struct Manners {
 class PlayedCall : public LibraryCall {
  public:
   PlayedCall(ClockDevice& device, Manners& manners, bool tuned)
-      : device_(device), manners_(manners), tuned_(tuned) {}
+      : device_(device), manners_(manners), named_(tuned), tuned_(tuned) {}
   std::string id() const override { return tuned_ ? "lt.tuned" : "lt.guess"; }
-  std::int64_t workspace_bytes() const override { return 256; }
+  /// A library says less of what it is asked for by name.
+  std::int64_t workspace_bytes() const override { return tuned_ && !named_ ? 512 : 256; }
   const char* run(void*, const LibraryOperands&) const override {
     ++manners_.asked;
     if (!manners_.runs) return "an internal error";
@@ -119,7 +120,7 @@ class PlayedCall : public LibraryCall {
  private:
   ClockDevice& device_;
   Manners& manners_;
-  bool tuned_;
+  bool named_, tuned_;
 };
 
 class PlayedLibraries : public Libraries {
@@ -215,6 +216,12 @@ TEST_F(CudaContest, GivenResultsAreTaken) {
   const Tuning measured = tuning_;
   EXPECT_EQ(repeated(measured).variant, own.variant);
   EXPECT_EQ(tuning_.used, measured.used);
+  const test::TemporaryFolder cold;
+  ::setenv("PLAIT_CACHE", cold.path().c_str(), 1);
+  tuning_ = {};
+  const Choice library = chosen(true);
+  EXPECT_EQ(library.kernel, "lt.tuned");
+  EXPECT_EQ(repeated(tuning_).shared_bytes, library.shared_bytes);
   Tuning changed = measured;
   changed.used.begin()->second = "own\n999x999x999.wg.s9.k9\nno such variant";
   EXPECT_EQ(repeated(changed).kernel, "lt.tuned") << "measured anew";
