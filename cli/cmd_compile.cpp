@@ -102,7 +102,9 @@ constinit const Command kCompile{
     .details =
         "The plan holds the graph, the steps, the code's text and where every buffer lies; it is\n"
         "for this kind of machine and this number of threads. The compiled code is in the cache.\n"
-        "The hash is over graph, target and options: plans of one hash are the same.\n",
+        "The hash is over graph, target and options: plans of one hash are the same.\n"
+        "Who runs the plan plans its graph again, by what was measured for it, and compares: code\n"
+        "is never taken from the file.\n",
     .example =
         "  $ plait compile 'model:mlp?train=1&dtype=f32' -o mlp.plan\n"
         "  graph       train\n"
