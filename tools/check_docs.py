@@ -304,7 +304,7 @@ class Checker:
             done = self.run(f"build/plait {words[1]} --help", both=True)
             if done.returncode != 0:
                 raise Failed(done.stdout.strip())
-            for flag in re.findall(r"(?<!\S)\[?(--?[a-z][a-z-]*)", line):
+            for flag in re.findall(r"(?<!\S)\[?(--?[a-z][a-z0-9-]*)", line):
                 if f" {flag} " not in done.stdout.replace("\n", " "):
                     raise Failed(f"`plait {words[1]}` has no {flag}")
             count += 1
