@@ -313,7 +313,7 @@ constinit const Command kBench{
         "it\n"
         "            is the driver's, the context's, the kernels' and the libraries', in part at "
         "once\n"
-        "            (opened, started, prepared after: how far a thread beside it was, and when)\n"
+        "            (opened, started, prepared after: how far a concurrent thread was, and when)\n"
         "measured    what the driver gave, in its pieces of 2 MiB, beside what was planned\n"
         "Large states that begin as random numbers get others of the same spread: quicker to "
         "draw.\n"

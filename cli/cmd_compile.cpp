@@ -82,7 +82,7 @@ void run_compile(const Args& args) {
        {"plan", str(where, ", ", bytes_text(static_cast<std::int64_t>(bytes.size())))},
        {"memory", str("states ", bytes_text(p.states_bytes), ", arena ", bytes_text(p.arena_bytes),
                       ", scratch ", bytes_text(p.scratch_bytes))},
-       {"steps", str(p.steps.size(), p.whole ? ", run as one function" : "", "; ", kernel_count(p),
+       {"steps", str(p.steps.size(), p.whole ? ", run as one kernel" : "", "; ", kernel_count(p),
                      " different kernels, ", p.texts.size(), " generated functions")},
        {"planned in", str(duration_text(c.seconds), c.from_cache ? ", from the cache" : "")},
        {"code in", str(duration_text(load_seconds), "; files of C compiled ", made,
@@ -112,7 +112,7 @@ constinit const Command kCompile{
         "  hash        2293e8ffb443945a\n"
         "  plan        mlp.plan, 28,358 (28.4 kB)\n"
         "  memory      states 768 B, arena 8,768 (8.8 kB), scratch 64 B\n"
-        "  steps       11, run as one function; 8 different kernels, 8 generated functions\n"
+        "  steps       11, run as one kernel; 8 different kernels, 8 generated functions\n"
         "  ...\n"
         "  $ plait run mlp.plan --steps 2\n"
         "  plait: random feeds, the same in every step (seed 0): x f32[64,8], t f32[64,8]\n"

@@ -101,9 +101,9 @@ std::string counts_text(const Counts& c, const plan::Program& p) {
   return Table{{},
                {},
                {{"kernels", str(c.kernels, " different, ", c.calls, " calls in ", c.steps, " steps",
-                                p.whole ? ", run as one function" : "")},
+                                p.whole ? ", run as one kernel" : "")},
                 {"nodes", str(c.nodes_given, " as given, ", c.nodes_planned,
-                              " as planned: ", c.made_where_read, " made where they are read, ",
+                              " as planned: ", c.made_where_read, " inlined where they are read, ",
                               c.constants, " constants")},
                 {"contractions",
                  str(c.contractions, ", ", c.with_epilogue, " with what follows them inside")},
@@ -238,11 +238,11 @@ constinit const Command kExplain{
         "    computes   %linear, %relu @ 0\n"
         "    reads      0.b, x, 0.W\n"
         "    writes     relu\n"
-        "    fused      %relu: into %linear: both walk [64,8]\n"
-        "    chosen     loop.product.fa6499e0: the whole program is one function\n"
+        "    fused      %relu: into %linear: same iteration space [64,8]\n"
+        "    chosen     loop.product.fa6499e0: single-kernel program\n"
         "  ...\n"
-        "  kernels       2 different, 2 calls in 2 steps, run as one function\n"
-        "  nodes         3 as given, 3 as planned: 0 made where they are read, 0 constants\n"
+        "  kernels       2 different, 2 calls in 2 steps, run as one kernel\n"
+        "  nodes         3 as given, 3 as planned: 0 inlined where they are read, 0 constants\n"
         "  contractions  2, 1 with what follows them inside\n"
         "  ...\n",
     .run = run_explain};

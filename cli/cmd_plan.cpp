@@ -82,7 +82,7 @@ std::string head_text(const Compiled& c) {
                                    percent_text(gap_percent(p)))},
                {"placed by", p.placed_by},
                {"steps", str(with_commas(static_cast<std::int64_t>(p.steps.size())),
-                             p.whole ? ", run as one function" : "")},
+                             p.whole ? ", run as one kernel" : "")},
                {"kernels", str(with_commas(kernel_count(p)), " different")},
                {"planned in", stages_text(c)}}};
   for (const auto& [name, symbol] : p.symbols) {

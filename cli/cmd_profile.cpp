@@ -90,7 +90,7 @@ void run_profile(const Args& args) {
   if (args.has("-o")) io::write_file(args.text("-o"), {profile::to_megengine(p)});
   if (args.has("--trace")) io::write_file(args.text("--trace"), {profile::to_trace(p)});
   if (loaded.executor.program().whole) {
-    note("outside of a profile, this program runs as one function: `plait bench` times that");
+    note("outside of a profile, this program runs as one kernel: `plait bench` times that");
   }
   if (args.has("--json")) return print_json(profile_json(p));
   print(profile::table_text(p) + overhead_text(p));
@@ -108,10 +108,10 @@ constinit const Command kProfile{
     .details =
         "States have their initial values, feeds are random. The peaks are measured once on each\n"
         "machine: multiply-adds in registers, a copy of memory larger than the caches; on a GPU\n"
-        "large products of each precision, a copy of 1 GB. Every run with clocks has one without\n"
-        "beside it: their ratio is what the clocks cost. On a GPU every step is timed apart, and\n"
-        "all in one launch beside that, in order: what the clock adds is taken off each step\n"
-        "alike; and as they usually run, beside each other where they do not meet.\n"
+        "large products of each precision, a copy of 1 GB. Runs with clocks and without take\n"
+        "turns: their ratio is the clocks' overhead. On a GPU each step is timed by itself, then\n"
+        "all in one launch, in order: what the clock adds is taken off each step alike; and as\n"
+        "they usually run, independent steps on two streams.\n"
         "FILE may also be a plan that `plait compile` wrote.\n",
     .example =
         "  $ plait profile 'model:resnet50?batch=1' --threads 1 -o p.json\n"

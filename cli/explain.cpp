@@ -108,7 +108,7 @@ std::string Explanation::why_without(const std::string& name, const DecisionLog&
         }
       }
     }
-    return str("it is made where it is read, by ", join(readers, ", "));
+    return str("it is inlined where it is read, in ", join(readers, ", "));
   }
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     if (entry->what == "kept") continue;

@@ -16,10 +16,9 @@ std::string kernel_trace_text(const plan::Program& program) {
     table.rows.push_back({str(s), profile::short_id(step.kernel), "%" + step.name,
                           step.path.empty() ? "-" : step.path});
   }
-  const std::string one = program.backend == "cpu" ? "function" : "launch";
   return str("\n", counted(program.steps.size(), "step", "steps"), " of ",
              counted(static_cast<std::size_t>(kernel_count(program)), "kernel", "kernels"),
-             program.whole ? ", run as one " + one : ", run in this order", "\n", table.text());
+             program.whole ? ", run as one kernel" : ", run in this order", "\n", table.text());
 }
 
 Json kernel_trace_json(const plan::Program& program) {

@@ -249,7 +249,7 @@ class Drafting {
                               values, work);
         const std::string why = choice.why;
         choice = target_.choose(p.generated, largest_);
-        choice.why = draft_.whole ? "the whole program is one function" : why;
+        choice.why = draft_.whole ? "single-kernel program" : why;
       } else if (low) {
         Lowered apart;
         if (choice.apart) apart = lower_apart(s_, g, part, *choice.apart);

@@ -145,8 +145,8 @@ class Gathering {
       part.variant.clear();
       d.step.kernel = target_.choose(part.generated, largest_).kernel;
       d.step.shared_bytes = how.shared_bytes;
-      log_.push_back({"order", "%" + d.step.name, "together",
-                      str(steps.size(), " products of its shape are one launch")});
+      log_.push_back({"order", "%" + d.step.name, "grouped",
+                      str("one launch for ", steps.size(), " products of its shape")});
     }
     DraftStep& last = draft_.steps[steps.back()];
     for (std::size_t i = 0; i + 1 < steps.size(); ++i) {

@@ -111,7 +111,7 @@ class Grouper {
       }
       if (f.kind == Kind::kReduce) {
         const Decision fits = settle_direction(sight_, n, g, places, true, out_.directions[at(n)]);
-        check(fits.yes, "a reduction does not fit its own space: ", fits.why);
+        check(fits.yes, "a reduction does not fit its own iteration space: ", fits.why);
       }
     }
     out_.groups.push_back(std::move(g));
@@ -162,10 +162,10 @@ class Grouper {
     if (to.type == Group::Type::kHand) return Decision::forbid("it is a hand kernel");
     const bool epilogue = to.type == Group::Type::kContract;
     if (to.type == Group::Type::kLoop && to.space.empty() && !point_count(f.nest).is(1)) {
-      return Decision::forbid("it makes single numbers, which all points would make again");
+      return Decision::forbid("it computes scalars, which every point would recompute");
     }
     if (epilogue && is_summed_only(n)) {
-      return Decision::forbid("only sums read it: they make it where they are");
+      return Decision::forbid("only sums read it: they recompute it");
     }
     if (epilogue && f.kind != Kind::kPoint && f.kind != Kind::kMove) {
       return Decision::forbid("only pointwise work rides behind a contraction");
@@ -179,7 +179,7 @@ class Grouper {
     if (!d) return d;
     const bool grew = grown.space.size() != to.space.size();
     if (epilogue && grew) {
-      return Decision::forbid("it walks more indices than the contraction makes");
+      return Decision::forbid("its iteration space is larger than the contraction's");
     }
     if (grew && last_in_memory(sight_, n, places) < static_cast<int>(to.space.size())) {
       return Decision::forbid("what the kernel makes once per row is the innermost in memory");
@@ -193,7 +193,7 @@ class Grouper {
     if (f.kind != Kind::kReduce) d = covers(sight_, n, grown, places, epilogue);
     if (!d) return d;
     if (!walks_pieces(n, to, places)) {
-      return Decision::forbid("it does not walk the pieces of a join one by one");
+      return Decision::forbid("it does not iterate over the pieces of a concat one by one");
     }
     if (touched(n, g) > options_.most_buffers) {
       return Decision::forbid(
@@ -207,7 +207,7 @@ class Grouper {
     out_.group_of[at(n)] = g;
     std::erase(needs_, g);
     order_.extend(g, needs_);
-    note(n, "fused", str("into ", name_of(g), ": both walk ", space_text(to.space)));
+    note(n, "fused", str("into ", name_of(g), ": same iteration space ", space_text(to.space)));
     return d;
   }
 

@@ -273,9 +273,9 @@ class Again {
       const ir::ValueId v = sight_.result(n);
       if (stored_[at(v)]) {
         const std::string of =
-            c.from == ir::kNone ? "what is kept anyway" : "%" + sight_.graph.value(c.from).name;
-        log_.push_back({"group", describe(sight_.graph, sight_.node(n)), "made again",
-                        str("where it is read, of ", of, ": fewer bytes are kept and moved")});
+            c.from == ir::kNone ? "what is stored anyway" : "%" + sight_.graph.value(c.from).name;
+        log_.push_back({"group", describe(sight_.graph, sight_.node(n)), "recomputed",
+                        str("where it is read, from ", of, ": fewer bytes are stored and moved")});
         for (ir::ValueId u : e.operands) {
           readers_[at(u)].insert(readers_[at(v)].begin(), readers_[at(v)].end());
         }

@@ -90,9 +90,9 @@ Decision covers(const GroupSight& sight, ir::NodeId n, const Group& g,
     if (g.split && g.inner[p]) any_inner |= walked[p] != 0;
   }
   if (all) return Decision::allow();
-  if (epilogue) return Decision::forbid("it walks fewer indices than the contraction makes");
+  if (epilogue) return Decision::forbid("its iteration space is smaller than the contraction's");
   if (g.split && rows && !any_inner) return Decision::allow();  // once per row
-  return Decision::forbid("it walks fewer indices than the kernel");
+  return Decision::forbid("its iteration space is smaller than the kernel's");
 }
 
 Decision settle_direction(const GroupSight& sight, ir::NodeId n, Group& g,
@@ -107,7 +107,7 @@ Decision settle_direction(const GroupSight& sight, ir::NodeId n, Group& g,
   const auto all_of = [](const std::vector<char>& bits) {
     return std::all_of(bits.begin(), bits.end(), [](char b) { return b != 0; });
   };
-  if (!all_of(walked)) return Decision::forbid("it reduces fewer indices than the kernel walks");
+  if (!all_of(walked)) return Decision::forbid("its iteration space is smaller than the kernel's");
   const bool every = all_of(reduced);
   if (!g.split) {
     const int last = innermost(sight, n, places);

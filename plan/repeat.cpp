@@ -119,7 +119,7 @@ class Repeating {
       draft_.again[copy] = v;
       number[v] = copy;
     }
-    log_.push_back({"order", "%" + second.step.name, "made twice",
+    log_.push_back({"order", "%" + second.step.name, "recomputed",
                     str("once more before %", draft_.steps[at(c.before)].step.name, ": ", c.saved,
                         " bytes fewer at the peak, ", c.moved, " more moved")});
     renumber(second, number);

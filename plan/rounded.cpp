@@ -133,7 +133,7 @@ std::optional<Rounded> keep_rounded(const ir::Graph& graph, DecisionLog& log) {
   if (copies.empty()) return std::nullopt;
   for (const Copy& c : copies) {
     log.push_back({"keep", "%" + graph.value(graph.node(c.cast).outputs[0]).name, "kept",
-                   str("beside state ", c.state, ", and rounded where that is advanced")});
+                   str("as a rounded copy of state ", c.state, ", written by its update")});
   }
   return Keeping(graph, std::move(copies)).run();
 }

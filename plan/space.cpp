@@ -78,7 +78,7 @@ Aligner::Aligner(const NodeFacts& facts, Group& group)
 void Aligner::set(int var, int position) {
   if (places_[at(var)] == position) return;
   if (places_[at(var)] != kOpen) {
-    why_ = "its operands are walked in different orders";
+    why_ = "it iterates over its operands in different orders";
   } else if (!(facts_.nest.vars[at(var)].extent == group_.space[at(position)])) {
     why_ = "the sizes differ";
   } else {
@@ -123,7 +123,7 @@ Decision Aligner::finish(std::vector<int>& places) {
       used[p] = 1;
     }
     if (places_[v] != kOpen) continue;
-    if (group_.split && !grew) return Decision::forbid("it walks indices that the kernel lacks");
+    if (group_.split && !grew) return Decision::forbid("the kernel lacks some of its indices");
     if (!grew) std::fill(group_.inner.begin(), group_.inner.end(), 0);
     grew = group_.split = true;
     places_[v] = static_cast<int>(group_.space.size());

@@ -134,15 +134,15 @@ std::string main_precision(const Profile& p) {
 std::string device_text(const Profile& p, const Row& total) {
   std::string out;
   if (p.launch_ms > 0) {
-    out += str("  steps timed apart ", fixed(p.apart_ms, 4),
-               " ms; one behind the other in one launch ", fixed(p.launch_ms, 4), " ms");
+    out += str("  steps timed one by one ", fixed(p.apart_ms, 4), " ms; in order in one launch ",
+               fixed(p.launch_ms, 4), " ms");
     if (p.taken_us > 0) {
       out += str(": each step below is ", fixed(p.taken_us, 2), " us shorter than timed");
     }
     out += "\n";
     if (p.usual_ms > 0) {
-      out += str("  as it runs, with steps beside each other where that is faster, ",
-                 fixed(p.usual_ms, 4), " ms\n");
+      out +=
+          str("  as it runs, on two streams where that is faster, ", fixed(p.usual_ms, 4), " ms\n");
     }
   }
   if (p.rates.empty()) return out;

@@ -169,7 +169,7 @@ void Trainer::say_what_runs() {
   progress_->note(str("run: ", job_.folder->path(), ", ",
                       state_.step > 0 ? str("from step ", state_.step, " to ") : "", job_.steps,
                       " steps of ", job_.samples_per_step(),
-                      " samples; smoothed: mean that forgets by ", Smoothed::kConstant, " a step",
+                      " samples; smoothed: exponential moving average, decay ", Smoothed::kConstant,
                       peak_ > 0 ? "; MFU: share of the threads' f32 peak" : ""));
 }
 

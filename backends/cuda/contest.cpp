@@ -109,8 +109,8 @@ Choice Contest::first_guess(const Problem& p, std::unique_ptr<LibraryCall>& made
     if (own >= kOwnPart * apart) return out;
     out = {};
     out.generated = true;
-    out.why = str("what follows is inside: guessed", time_text("", own * 1e-6), ", a library and",
-                  " a kernel apart", time_text("", apart * 1e-6));
+    out.why = str("what follows is its epilogue: estimated", time_text("", own * 1e-6),
+                  ", a library and a separate kernel", time_text("", apart * 1e-6));
     return out;
   }
   out.generated = true;

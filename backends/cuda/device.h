@@ -87,7 +87,7 @@ class Device {
   virtual void launch(const Launch& launch) = 0;
   /// The maps and words of a launch as a row of a table; Bug where there are no pairs.
   virtual std::vector<Word> mapped(const Launch&) const {
-    throw Bug("this device has no pairs of blocks");
+    throw Bug("this device has no two-block clusters");
   }
 
   /// What is launched between the two is recorded and not run.

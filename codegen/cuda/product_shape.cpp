@@ -252,7 +252,7 @@ Decision fits(const Form& f, const Shape& s, bool tf32, bool pairs) {
     return Decision::forbid("a launch of several calls has one tile for each block");
   }
   if (s.core == Core::kPair) {
-    return pairs ? fits_pair(f, s) : Decision::forbid("the device has no pairs of blocks");
+    return pairs ? fits_pair(f, s) : Decision::forbid("the device has no two-block clusters");
   }
   const Core core = core_of(f.dtype, tf32);
   const bool wgmma = s.core == Core::kWgmma && core == Core::kMma;

@@ -73,7 +73,7 @@ TEST_F(KernelTrace, AsTextBehindTheResults) {
   const std::size_t table = o.out.find("\nstep  kernel ");
   ASSERT_NE(table, std::string::npos) << o.out;
   EXPECT_LT(o.out.find("soft "), table);
-  EXPECT_NE(o.out.find(", run as one function\n"), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find(", run as one kernel\n"), std::string::npos) << o.out;
   EXPECT_NE(o.out.find("%lin", table), std::string::npos) << o.out;
   EXPECT_NE(o.out.find("  fc\n", table), std::string::npos) << o.out;
 }
@@ -109,7 +109,8 @@ TEST_F(KernelTrace, OnADeviceTheseAreTheLaunches) {
   const cli::Json trace = cli::kernel_trace_json(program);
   ASSERT_EQ(trace.size(), program.steps.size());
   ASSERT_TRUE(program.whole);
-  EXPECT_NE(cli::kernel_trace_text(program).find(", run as one launch\n"), std::string::npos);
+  EXPECT_NE(cli::kernel_trace_text(program).find(", run as one kernel\n"),
+            std::string::npos);
 
   Executor executor(program, *target);
   executor.set_feed("x", random_feed(graph, graph.feeds[0], 0));

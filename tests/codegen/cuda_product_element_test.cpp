@@ -130,7 +130,7 @@ TEST(CudaProductElement, BlocksWalkOverTiles) {
 /// More tiles than a pair of blocks has at once, odd sizes, every way that operands lie.
 TEST(CudaProductElement, PairsWalkOverTiles) {
   const auto device = test::device_under_test();
-  if (!device->has_pairs()) GTEST_SKIP() << "the emulated device has no pairs of blocks";
+  if (!device->has_pairs()) GTEST_SKIP() << "the emulated device has no two-block clusters";
   const std::string variant = "128x128x64.pair.s4";
   for (const std::int64_t k : {72, 328}) {
     for (const int turned : {0, 1, 2, 3}) {

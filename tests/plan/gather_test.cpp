@@ -177,7 +177,7 @@ class Contents {
 void check_program(const Program& program) {
   std::set<std::string> logged;
   for (const LogEntry& e : program.log) {
-    if (e.what == "together") logged.insert(e.node);
+    if (e.what == "grouped") logged.insert(e.node);
   }
   std::size_t tabled = 0;
   for (const Step& s : program.steps) {
@@ -222,7 +222,7 @@ TEST(Gather, NothingWhereTheTargetHasNoSuchLaunch) {
   const Program program = planned(updates(5), kNever);
   EXPECT_EQ(shared_launches(program.steps), Counts{});
   EXPECT_EQ(program.shared_bytes, kAlone);
-  for (const LogEntry& e : program.log) EXPECT_NE(e.what, "together");
+  for (const LogEntry& e : program.log) EXPECT_NE(e.what, "grouped");
   check_program(program);
 }
 

@@ -177,14 +177,14 @@ Decision sliding_sizes(const Problem& given, SlidingSizes& out) {
   if (s.channel.extent == 0 || s.channel.extent % kPairDepth != 0) {
     return Decision::forbid(str("its ", s.channel.extent, " channels do not fill tiles"));
   }
-  if (lies_along_m(p)) return Decision::forbid("the result's channels lie apart");
+  if (lies_along_m(p)) return Decision::forbid("the result's channels are not contiguous");
   out = {s.wide.extent, computed_pixels(s), s.high.extent, s.channel.extent, s.stride};
   return Decision::allow();
 }
 
 Decision accepts_sliding(const Problem& problem, const Variant& variant, const Kernels& kernels) {
   if (!kernels.slides) {
-    return Decision::forbid(str("the tiles of ", name_of(variant.isa), " do not slide"));
+    return Decision::forbid(str("implicit GEMM has no tiles for ", name_of(variant.isa)));
   }
   if (variant.swapped || variant.inside) {
     return Decision::forbid("pixels are its rows, and its weights are packed ahead");

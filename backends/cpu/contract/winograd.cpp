@@ -28,7 +28,8 @@ Decision stencil_of(const Problem& given, bool swapped, int lanes, Stencil& out)
     return Decision::forbid(
         str("its ", out.channel.extent, " channels do not fill vectors of ", lanes));
   }
-  if (!swapped && lies_along_m(p)) return Decision::forbid("the result's channels lie apart");
+  if (!swapped && lies_along_m(p))
+    return Decision::forbid("the result's channels are not contiguous");
   if (!swapped) return Decision::allow();
   if (p.n.size() != 1 || p.n[0].b != 1 || p.n[0].extent % lanes != 0) {
     return Decision::forbid("its filters do not fill vectors");

@@ -157,14 +157,14 @@ class DriverDevice : public Device {
 
   void fork(int lanes) override;
   void lane(int which) override {
-    check(which >= 0 && which < forked_, "lane ", which, " of ", forked_);
+    check(which >= 0 && which < forked_, "stream ", which, " of ", forked_);
     lane_ = which % kStreams;
   }
   void join() override;
   int signal() override;
   void await(int signal) override {
     context_->must(api_.stream_wait_event(current(), signals_[static_cast<std::size_t>(signal)], 0),
-                   "wait for a lane");
+                   "wait for a stream");
   }
 
   int mark() override;
@@ -332,13 +332,13 @@ void DriverDevice::abandon_recording() noexcept {
 
 void DriverDevice::fork(int lanes) {
   check(forked_ == 0, "a fork inside a fork");
-  check(lanes >= 1, "a fork into ", lanes, " lanes");
+  check(lanes >= 1, "a fork into ", lanes, " streams");
   context_->enter();
   const auto used = static_cast<std::size_t>(std::min(lanes, kStreams));
   stream_at(used - 1);
-  if (used > 1) context_->must(api_.event_record(joins_[0], main(), 0), "fork lanes");
+  if (used > 1) context_->must(api_.event_record(joins_[0], main(), 0), "fork streams");
   for (std::size_t i = 1; i < used; ++i) {
-    context_->must(api_.stream_wait_event(streams_[i], joins_[0], 0), "fork lanes");
+    context_->must(api_.stream_wait_event(streams_[i], joins_[0], 0), "fork streams");
   }
   forked_ = lanes;
   lane_ = 0;
@@ -347,7 +347,7 @@ void DriverDevice::fork(int lanes) {
 
 int DriverDevice::signal() {
   if (signals_used_ == signals_.size()) signals_.push_back(new_event(CU_EVENT_DISABLE_TIMING));
-  context_->must(api_.event_record(signals_[signals_used_], current(), 0), "signal to lanes");
+  context_->must(api_.event_record(signals_[signals_used_], current(), 0), "signal to streams");
   return static_cast<int>(signals_used_++);
 }
 
@@ -358,8 +358,8 @@ void DriverDevice::join() {
   forked_ = 0;
   lane_ = 0;
   for (std::size_t i = 1; i < used; ++i) {
-    context_->must(api_.event_record(joins_[i], streams_[i], 0), "join lanes");
-    context_->must(api_.stream_wait_event(main(), joins_[i], 0), "join lanes");
+    context_->must(api_.event_record(joins_[i], streams_[i], 0), "join streams");
+    context_->must(api_.stream_wait_event(main(), joins_[i], 0), "join streams");
   }
 }
 

@@ -202,7 +202,7 @@ class EmulatedDevice : public Device {
     signals_ = 0;
   }
   void lane(int which) override {
-    check(which >= 0 && which < lanes_, "lane ", which, " of ", lanes_);
+    check(which >= 0 && which < lanes_, "stream ", which, " of ", lanes_);
     lane_ = which;
   }
   void join() override {
@@ -223,10 +223,11 @@ class EmulatedDevice : public Device {
       given[static_cast<std::size_t>(next.signal)] = true;
       l = waiting.size();
     }
-    for (const std::deque<Queued>& lane : waiting) check(lane.empty(), "lanes wait for each other");
+    for (const std::deque<Queued>& lane : waiting)
+      check(lane.empty(), "streams wait for each other");
   }
   int signal() override {
-    check(lanes_ > 0, "a signal outside of lanes");
+    check(lanes_ > 0, "a signal outside of a fork into streams");
     waiting_[static_cast<std::size_t>(lane_)].push_back({{}, signals_, -1});
     return signals_++;
   }
