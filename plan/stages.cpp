@@ -71,7 +71,7 @@ void place_buffers(Planning& p) {
 constexpr Stage kStages[] = {
     {"keep_rounded", keep_rounded, graph_text, "first: it changes what is planned"},
     {"facts", facts, facts_text, "what every later stage asks of a node, worked out once"},
-    {"layout", layout, layout_text, "before group: index spaces meet in memory order"},
+    {"layout", layout, layout_text, "before group: iteration spaces meet in memory order"},
     {"group", group, group_text, "before choose: an implementation is for a group"},
     {"choose", choose, steps_text, "lowers each group and takes what the target offers for it"},
     {"order", order, steps_text, "before recompute: what is far from its reader is known then"},
