@@ -62,7 +62,7 @@ std::unique_ptr<Target> make_target(std::string_view name, const TargetOptions& 
 std::unique_ptr<Target> make_plan_target(std::string_view name, const TargetOptions& options) {
   const Row& row = row_of(name);
   if (row.make_plan_target) return row.make_plan_target();
-  if (!row.make_target) fail("backend ", name, " runs graphs node by node: nothing is planned");
+  if (!row.make_target) fail("backend ", name, " runs graphs node by node: cpu and cuda have programs");
   return row.make_target(options);
 }
 
