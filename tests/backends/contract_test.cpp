@@ -259,6 +259,93 @@ TEST(Contract, SplitTilesKeepInfinityAndNan) {
   expect_specials_right(DType::f32, emulated_amx_kernels());
 }
 
+/// With weights of which some are infinite: infinite and NaN where the reference is, else near it.
+void expect_infinities_right(const Reference& ref, const Contract& contract,
+                             const std::string& name) {
+  const DType dtype = ref.problem.dtype;
+  const std::vector<std::byte> c = run_once(ref, contract, 1, nullptr);
+  for (std::size_t i = 0; i < ref.written.size(); ++i) {
+    if (!ref.written[i]) continue;
+    const double got = read(dtype, c.data(), static_cast<std::int64_t>(i)), want = ref.want[i];
+    if (std::isnan(want)) {
+      ASSERT_TRUE(std::isnan(got)) << name << " at " << i << ": " << got;
+    } else if (std::isinf(want)) {
+      ASSERT_EQ(got, want) << name << " at " << i;
+    } else {
+      ASSERT_LE(std::abs(got - want), 4 * ref.bound[i]) << name << " at " << i << ": " << got;
+    }
+  }
+  ASSERT_EQ(c, run_once(ref, contract, 2, nullptr)) << name << ": the order of tasks matters";
+}
+
+/// One weight of 37, all of one sign, as is what they meet: no result is NaN by definition.
+Reference with_infinite_weights(Problem p, DType dtype, unsigned seed) {
+  p.dtype = dtype;
+  Reference ref(p, seed, seed % 2 == 0);
+  const auto count = static_cast<std::int64_t>(ref.b->bytes() / size_of(dtype));
+  for (std::int64_t i = count < 37 ? 0 : seed % 37; i < count; i += 37) {
+    write(dtype, ref.b->data(), i, seed % 2 != 0 ? INFINITY : -INFINITY);
+  }
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(ref.a->bytes() / size_of(dtype)); ++i) {
+    write(dtype, ref.a->data(), i, 0.25 + std::abs(read(dtype, ref.a->data(), i)));
+  }
+  ref.compute();
+  for (const double want : ref.want) EXPECT_FALSE(std::isnan(want));
+  return ref;
+}
+
+/// Convolutions, forwards and transposed, without those by weights of gradients.
+std::vector<Case> padded_cases() {
+  std::vector<Case> cases;
+  for (const bool nchw : {false, true}) {
+    for (const Case& c : conv_cases(nchw)) {
+      if (c.problem.guarded && !c.name.ends_with(" dw")) cases.push_back(c);
+    }
+  }
+  return cases;
+}
+
+// Where the reference leaves terms out, infinity is not multiplied by the zero of the padding.
+TEST(Contract, InfiniteWeightsDoNotMeetPadding) {
+  int winograd = 0;
+  unsigned seed = 400;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const Case& c : padded_cases()) {
+      const Reference ref = with_infinite_weights(c.problem, dtype, ++seed);
+      for (const Variant& v : with_small_blocks(variants(ref.problem, detect_isa()))) {
+        if (!accepts(ref.problem, v)) continue;
+        SCOPED_TRACE(to_text(v));
+        winograd += v.winograd;
+        expect_infinities_right(ref, Contract(ref.problem, v), c.name);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+  EXPECT_GT(winograd, 0);
+}
+
+TEST(Contract, InfiniteWeightsDoNotMeetPaddingOnTilesEmulated) {
+  const Kernels& kernels = emulated_amx_kernels();
+  unsigned seed = 500;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const Case& c : padded_cases()) {
+      const Reference ref = with_infinite_weights(c.problem, dtype, ++seed);
+      for (const bool swapped : {false, true}) {
+        const Variant v{Isa::kAmx, 32, 32, 64, 35, 32, swapped};
+        expect_infinities_right(ref, Contract(make_blocked(ref.problem, v, kernels)), c.name);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+  for (const Case& c : sliding_cases()) {
+    const Reference ref = with_infinite_weights(c.problem, DType::bf16, ++seed);
+    Variant v{Isa::kAmx, 32, 32, 512, 2, 256};
+    v.sliding = true;
+    expect_infinities_right(ref, Contract(make_sliding(ref.problem, v, kernels)), c.name);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
 /// 7 x 85 numbers in parts, as rows of the left operand or (85 of k x 7, padded) as a panel.
 struct SplitNumbers {
   static constexpr std::int64_t kRows = 7, kCols = 85, kLd = 96, kPanel = 16, kPlane = kLd * kPanel;

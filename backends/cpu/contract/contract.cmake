@@ -5,6 +5,7 @@ plait_room(cpu_contract
   SOURCES
     contract/blocking.cpp
     contract/contract.cpp
+    contract/definition.cpp
     contract/finish.cpp
     contract/isa.cpp
     contract/kernels_portable.cpp

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/cpu/contract/blocking.h"
+#include "backends/cpu/contract/definition.h"
 #include "backends/cpu/contract/sliding.h"
 #include "backends/cpu/contract/winograd.h"
 #include "backends/cpu/contract/work.h"
@@ -23,6 +24,7 @@ struct Task {
   const void* context;
   std::byte* scratch;
   bool turned_sink;
+  const Definition* definition;                    // of a guarded problem
   std::int64_t gathered = -1, packed_inside = -1;  // which block the scratch holds,
   bool left_finite = true, right_finite = true;    // and whether its parts mean what they should
 
@@ -96,6 +98,19 @@ void ask_for(const Ahead& rows) {
   }
 }
 
+/// What padding has made NaN, as it is defined.
+void leave_out_padding(const Task& task, const TilePlace& t, float* tile, std::int64_t ld) {
+  if (task.definition == nullptr) return;
+  const std::int64_t rows1 = t.row0 + t.rows, cols1 = t.col0 + t.cols;
+  if (task.b.variant.swapped) {
+    task.definition->mend_border({t.batch, t.col0, cols1, t.row0, rows1, tile, 1, ld}, task.right,
+                                 task.left);
+  } else {
+    task.definition->mend_border({t.batch, t.row0, rows1, t.col0, cols1, tile, ld, 1}, task.left,
+                                 task.right);
+  }
+}
+
 /// False: nothing was written, since an operand that is split is not finite.
 bool run_tile(Task& task, const TilePlace& t, const TilePlace& next) {
   const Blocking& b = task.b;
@@ -123,6 +138,7 @@ bool run_tile(Task& task, const TilePlace& t, const TilePlace& next) {
     if (!task.left_finite || !task.right_finite) return false;
     b.shape->block(args);
   }
+  leave_out_padding(task, t, args.c, args.ldc);
   if (direct) return true;
   if (b.k_blocks == 0) {
     std::memset(args.c, 0, static_cast<std::size_t>(t.rows * b.tile_ld) * sizeof(float));
@@ -150,6 +166,7 @@ Variant unsplit(const Blocking& b) {
 class Blocked : public Work {
  public:
   Blocked(const Problem& problem, const Blocking& blocking) : b_(blocking) {
+    if (problem.guarded) definition_ = std::make_unique<Definition>(problem, *b_.kernels);
     id = b_.id;
     variant = b_.variant;
     scratch_bytes = b_.scratch_bytes;
@@ -180,7 +197,8 @@ class Blocked : public Work {
                   o.sink,
                   o.context,
                   static_cast<std::byte*>(o.scratch),
-                  o.turned};
+                  o.turned,
+                  definition_.get()};
     };
     Task task = task_of(b_);
     task.right_finite = packed_is_finite(o.packed);
@@ -225,7 +243,8 @@ class Blocked : public Work {
   }
 
   Blocking b_;
-  std::unique_ptr<const Blocking> exact_;  // where b_ splits
+  std::unique_ptr<const Blocking> exact_;         // where b_ splits
+  std::unique_ptr<const Definition> definition_;  // where there is padding
 };
 
 }  // namespace

@@ -63,8 +63,9 @@ bool lies_along_m(const Problem& problem);
 struct Blocking;  // blocking.h
 class Work;       // work.h
 
-/// A Problem with its blocking decided. Immutable after construction; pack and run allocate
-/// nothing and may be called from any thread, each with its own scratch.
+/// A Problem with its blocking decided. After construction it keeps nothing but whether what was
+/// packed last is finite; pack and run allocate nothing and may be called from any thread, each
+/// with its own scratch.
 class Contract {
  public:
   Contract(const Problem& problem, const Variant& variant);

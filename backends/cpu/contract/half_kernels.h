@@ -28,6 +28,7 @@ constexpr Kernels half_kernels(const TileShape* shapes, int count, bool slides =
           .transpose32 = &transpose32,
           .transpose16 = &transpose16,
           .weave16 = &weave16,
+          .all_finite = &all_finite,
           .begin = &nothing_round_tasks,
           .end = end,
           .winograd = nullptr};

@@ -139,6 +139,8 @@ struct Kernels {
                       std::int64_t cols, void* dest, std::int64_t ld);
   /// dest[k / 2][col][k % 2] = source[k][col] of 16-bit elements, nr columns.
   void (*weave16)(const void* source, std::int64_t k, std::int64_t nr, void* dest);
+  /// Of rows of `cols` numbers, `ld` from one to the next.
+  bool (*all_finite)(const float* numbers, std::int64_t rows, std::int64_t cols, std::int64_t ld);
   void (*begin)();  // round every task
   void (*end)();
   const WinogradKernels* winograd;  // null: it has none

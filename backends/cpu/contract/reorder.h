@@ -32,6 +32,16 @@ inline void transpose4(const std::uint32_t* source, std::int64_t ld, std::uint32
   for (int i = 0; i < 4; ++i) __builtin_memcpy(dest + i * dest_ld, &out[i], sizeof(Words));
 }
 
+/// A number less itself is 0; infinity is not, nor NaN.
+inline bool all_finite(const float* numbers, std::int64_t rows, std::int64_t cols,
+                       std::int64_t ld) {
+  int found = 0;
+  for (std::int64_t row = 0; row < rows; ++row, numbers += ld) {
+    for (std::int64_t i = 0; i < cols; ++i) found |= numbers[i] - numbers[i] != 0;
+  }
+  return found == 0;
+}
+
 inline void transpose32(const void* from, std::int64_t ld, std::int64_t rows, std::int64_t cols,
                         void* to, std::int64_t dest_ld, std::int64_t fill) {
   const std::uint32_t* source = static_cast<const std::uint32_t*>(from);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/cpu/contract/blocking.h"
+#include "backends/cpu/contract/definition.h"
 #include "backends/cpu/contract/stencil.h"
 
 namespace plait::cpu {
@@ -33,7 +34,7 @@ std::int64_t computed_pixels(const Stencil& s) {
 class Sliding : public Work {
  public:
   Sliding(const Problem& problem, const Variant& chosen, const Kernels& kernels)
-      : b_(problem, chosen, kernels) {
+      : b_(problem, chosen, kernels), definition_(problem, kernels) {
     const Problem p = with_k_ordered(problem);
     const Decision found = find_stencil(p, p.m, p.k, s_);
     check(found.yes, "not a stencil: ", found.why);
@@ -146,12 +147,15 @@ class Sliding : public Work {
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       const TilePlace place{0, (row0 + r) * wide_, wide_, col0, cols};
-      finish_tile(b_, place, tile + r * pitch_ * b_.tile_ld, nullptr, o.c, o.sink, o.context,
-                  false);
+      float* const results = tile + r * pitch_ * b_.tile_ld;
+      definition_.mend_border(
+          {0, place.row0, place.row0 + wide_, col0, col0 + cols, results, b_.tile_ld, 1}, o.a, o.b);
+      finish_tile(b_, place, results, nullptr, o.c, o.sink, o.context, false);
     }
   }
 
   Blocking b_;
+  Definition definition_;
   Stencil s_;
   std::int64_t wide_ = 0, pitch_ = 0;      // pixels of a row of the result, and of the copy
   std::int64_t channels_ = 0, pixel_ = 0;  // elements of a pixel, and from one to the next

@@ -29,6 +29,7 @@ constexpr Kernels vector_kernels(const TileShape* shapes, int count) {
           .transpose32 = &transpose32,
           .transpose16 = &transpose16,
           .weave16 = nullptr,
+          .all_finite = &all_finite,
           .begin = &nothing,
           .end = &nothing,
           .winograd = &kWinograd<V>};

@@ -1,9 +1,13 @@
 // Winograd forwards: a task transforms the pixels under some rows of tiles, multiplies them with
 // some columns of the transformed taps and brings the results back row of tiles by row of tiles,
 // which are whole rows of the image and so a range of m.
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <vector>
 
 #include "backends/cpu/contract/blocking.h"
+#include "backends/cpu/contract/definition.h"
 #include "backends/cpu/contract/winograd_tiles.h"
 
 namespace plait::cpu {
@@ -12,7 +16,7 @@ namespace {
 class Forward : public Work {
  public:
   Forward(const Problem& p, const Variant& v, const Kernels& kernels)
-      : problem_(with_k_ordered(p)), kernels_(kernels) {
+      : problem_(with_k_ordered(p)), definition_(problem_, kernels), kernels_(kernels) {
     variant = v;
     check(find_stencil(problem_, problem_.m, problem_.k, s_).yes, "not a convolution of 3x3");
     shape_ = find_shape(kernels, v);
@@ -30,6 +34,7 @@ class Forward : public Work {
     tasks = ceil_div(units_, units_per_task_) * col_blocks_;
     panels_per_task_ = std::max<std::int64_t>(1, ceil_div(all_cols_ / v.nr, 64));
     pack_tasks = ceil_div(all_cols_ / v.nr, panels_per_task_);
+    finite_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(pack_tasks));
     packed_plane_ = spread_row(all_cols_ * depth_);
     packed_bytes = kNumbers * packed_plane_ * 4;
     lay_out();
@@ -43,6 +48,7 @@ class Forward : public Work {
     const Axis n = problem_.n.empty() ? Axis{} : problem_.n[0];
     const float* b = static_cast<const float*>(o.b) + problem_.b0;
     float* packed = static_cast<float*>(o.packed);
+    bool finite = true;
     alignas(64) float taps[9][kWidest];
     std::memset(taps, 0, sizeof taps);
     PixelArgs args{};
@@ -62,8 +68,10 @@ class Forward : public Work {
         const std::int64_t block = k / kc_, size = std::min(kc_, depth_ - block * kc_);
         args.dest = packed + block * kc_ * all_cols_ + panel * nr * size + (k - block * kc_) * nr;
         kernels_.winograd->taps(args);
+        finite &= kernels_.all_finite(args.dest + kSumOfAll * packed_plane_, 1, nr, nr);
       }
     }
+    finite_[static_cast<std::size_t>(task)].store(finite, std::memory_order_relaxed);
   }
 
   void run(std::int64_t task, const Operands& o) const override {
@@ -85,6 +93,7 @@ class Forward : public Work {
 
  private:
   static constexpr std::int64_t kWidest = 64;
+  static constexpr std::int64_t kSumOfAll = 7;  // of the 36 numbers: all nine taps, added up
 
   void lay_out() {
     const std::int64_t tiles = units_per_task_ * tile_cols_;
@@ -156,6 +165,10 @@ class Forward : public Work {
       kernels_.winograd->results(args);
     }
     const std::int64_t image = unit / tile_rows_, m0 = (image * s_.high.extent + row0) * wide;
+    if (!taps_are_finite()) {
+      definition_.mend_all({0, m0, m0 + rows * wide, col0, col0 + cols, tile, tile_ld_, 1}, o.a,
+                           o.b);
+    }
     if (o.sink != nullptr) {
       o.sink(o.context, 0, m0, m0 + rows * wide, col0, col0 + cols, tile, tile_ld_);
       return;
@@ -169,8 +182,16 @@ class Forward : public Work {
     }
   }
 
+  /// Else the transforms have made NaN of infinities, all over a tile.
+  bool taps_are_finite() const {
+    return std::all_of(finite_.begin(), finite_.end(),
+                       [](const auto& part) { return part.load(std::memory_order_relaxed); });
+  }
+
   Problem problem_;
+  Definition definition_;
   const Kernels& kernels_;
+  mutable std::vector<std::atomic<bool>> finite_;  // the taps of each pack task, when it ran last
   Stencil s_;
   const TileShape* shape_ = nullptr;
   std::int64_t depth_ = 0, cols_ = 0, all_cols_ = 0, kc_ = 0, nc_ = 0;
