@@ -39,6 +39,7 @@ class Grouper {
 
   /// `again`: nodes that are made where they are read.
   void run(const std::vector<char>& again) {
+    find_summed_only();
     const std::vector<char> real = needs_kernel(sight_, options_, again);
     for (std::size_t i = 0; i < real.size(); ++i) {
       if (!real[i]) continue;
@@ -132,8 +133,7 @@ class Grouper {
     const Dim points = point_count(sight_.facts(n).nest);
     for (const Read& r : reads_of(sight_, n)) {
       if (!r.plain || !(sight_.graph.type(r.value).elements() == points)) continue;
-      for (ir::NodeId other : sight_.takers[at(r.value)]) {
-        const int g = out_.group_of[at(other)];
+      for (int g : sight_.takers[at(r.value)]) {
         if (group(g).type == Group::Type::kLoop) add(siblings, g);
       }
     }
@@ -146,14 +146,18 @@ class Grouper {
     return made;
   }
 
-  /// Whether all that is made of a node's result ends in reductions.
-  bool is_summed_only(ir::NodeId n) const {
-    const ir::ValueId v = sight_.result(n);
-    const auto& readers = sight_.readers[at(v)];
-    if (sight_.facts(n).kind != Kind::kPoint || sight_.kept[at(v)] || readers.empty()) return false;
-    return std::all_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
-      return sight_.facts(reader).kind == Kind::kReduce || is_summed_only(reader);
-    });
+  /// Whether all that is made of a node's result ends in reductions: from the last node back.
+  void find_summed_only() {
+    summed_only_.assign(sight_.graph.nodes.size(), 0);
+    for (std::size_t i = summed_only_.size(); i-- > 0;) {
+      const ir::ValueId v = sight_.result(static_cast<ir::NodeId>(i));
+      const auto& readers = sight_.readers[at(v)];
+      if (sight_.all_facts[i].kind != Kind::kPoint || sight_.kept[at(v)]) continue;
+      summed_only_[i] =
+          !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
+            return sight_.facts(reader).kind == Kind::kReduce || summed_only_[at(reader)];
+          });
+    }
   }
 
   Decision try_join(ir::NodeId n, int g) {
@@ -164,7 +168,7 @@ class Grouper {
     if (to.type == Group::Type::kLoop && to.space.empty() && !point_count(f.nest).is(1)) {
       return Decision::forbid("it computes scalars, which every point would recompute");
     }
-    if (epilogue && is_summed_only(n)) {
+    if (epilogue && summed_only_[at(n)]) {
       return Decision::forbid("only sums read it: they recompute it");
     }
     if (epilogue && f.kind != Kind::kPoint && f.kind != Kind::kMove) {
@@ -279,7 +283,8 @@ class Grouper {
   const GroupOptions& options_;
   DecisionLog& log_;
   GroupOrder order_;
-  std::vector<int> needs_;  // groups that the node in hand reads
+  std::vector<int> needs_;          // groups that the node in hand reads
+  std::vector<char> summed_only_;  // per node
 };
 
 }  // namespace

@@ -66,8 +66,7 @@ Decision align(const GroupSight& sight, ir::NodeId n, int g, Group& grown,
   }
   for (const Read& r : reads_of(sight, n)) {
     if (!r.plain || !aligner.ok()) continue;
-    for (ir::NodeId other : sight.takers[at(r.value)]) {
-      if (sight.grouping.group_of[at(other)] != g) continue;
+    for (ir::NodeId other : grown.nodes) {
       for (const Read& theirs : reads_of(sight, other)) {
         if (theirs.value != r.value || !theirs.plain) continue;
         aligner.pair_readers(r.var_of_dim, theirs.var_of_dim, sight.grouping.places[at(other)]);

@@ -2,6 +2,7 @@
 #include "plan/group_need.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/at.h"
 #include "loop/kernel.h"
@@ -10,17 +11,39 @@
 namespace plait::plan {
 namespace {
 
+// What has no kernel is computed wherever it is read, through no more nodes than this.
+constexpr int kMostNodes = 64;
+// Readers that are asked before one node is decided.
+constexpr std::size_t kMostAsked = 4096;
+
 class Need {
  public:
   Need(const GroupSight& sight, const GroupOptions& options, const std::vector<char>& again)
       : sight_(sight), options_(options), again_(again) {}
 
   std::vector<char> run() {
-    for (std::size_t i = 0; i < sight_.graph.nodes.size(); ++i) real_.push_back(needs_kernel(i));
+    find_contracted();
+    for (std::size_t i = 0; i < sight_.graph.nodes.size(); ++i) {
+      cheap_.clear();
+      const int nodes = nodes_of(i);
+      real_.push_back(nodes > kMostNodes || needs_kernel(i));
+      nodes_.push_back(real_.back() ? 0 : nodes);
+    }
     return std::move(real_);
   }
 
  private:
+  /// Nodes without a kernel that one is computed through, itself included; one that is read twice
+  /// counts twice.
+  int nodes_of(std::size_t i) const {
+    int nodes = 1;
+    for (ir::ValueId id : sight_.graph.nodes[i].inputs) {
+      const ir::NodeId by = id == ir::kNone ? ir::kNone : sight_.graph.value(id).producer;
+      if (by != ir::kNone) nodes = std::min(nodes + nodes_[at(by)], kMostNodes + 1);
+    }
+    return nodes;
+  }
+
   /// Moves and cheap small values are made again wherever they are read, unless something needs
   /// them in memory.
   bool needs_kernel(std::size_t i) {
@@ -38,18 +61,29 @@ class Need {
     return std::any_of(sight_.readers[at(v)].begin(), sight_.readers[at(v)].end(), wants_memory);
   }
 
-  /// Whether a contraction reads it, as it is or moved.
-  bool is_contracted(ir::ValueId v) const {
-    const auto& readers = sight_.readers[at(v)];
-    return std::any_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
-      const Kind kind = sight_.facts(reader).kind;
-      return kind == Kind::kContract ||
-             (kind == Kind::kMove && is_contracted(sight_.result(reader)));
-    });
+  /// Which values a contraction reads, as they are or moved: from the last node back.
+  void find_contracted() {
+    contracted_.assign(sight_.graph.values.size(), 0);
+    for (std::size_t i = sight_.graph.nodes.size(); i-- > 0;) {
+      const Kind kind = sight_.all_facts[i].kind;
+      const bool moved =
+          kind == Kind::kMove && contracted_[at(sight_.graph.nodes[i].outputs[0])] != 0;
+      if (kind != Kind::kContract && !moved) continue;
+      for (ir::ValueId id : sight_.graph.nodes[i].inputs) {
+        if (id != ir::kNone) contracted_[at(id)] = 1;
+      }
+    }
   }
 
   /// One minus a vector that a whole matrix is multiplied with, say, or a state times a number.
   bool is_cheap_and_small(std::size_t i) {
+    const auto [known, added] = cheap_.try_emplace(i, false);
+    if (!added) return known->second;
+    if (cheap_.size() > kMostAsked) return false;
+    const bool cheap = find_cheap_and_small(i);
+    return cheap_[i] = cheap;
+  }
+  bool find_cheap_and_small(std::size_t i) {
     const NodeFacts& f = sight_.all_facts[i];
     if (!options_.fuse || f.expensive || f.operations > 2 || !f.nest.loaded.empty()) return false;
     const Dim mine = sight_.graph.type(sight_.graph.nodes[i].outputs[0]).elements();
@@ -58,7 +92,7 @@ class Need {
           sight_.graph.value(sight_.graph.nodes[i].inputs[at(a.operand)]).producer;
       if (!a.guards.empty() || (by != ir::kNone && real(by))) return false;
     }
-    if (is_contracted(sight_.graph.nodes[i].outputs[0])) return false;
+    if (contracted_[at(sight_.graph.nodes[i].outputs[0])]) return false;
     // Made where it is read, it costs nothing when that is one place. A single number is not worth
     // it: its state might have to be kept for a late reader.
     const auto& readers = sight_.readers[at(sight_.graph.nodes[i].outputs[0])];
@@ -114,6 +148,9 @@ class Need {
   const GroupOptions& options_;
   const std::vector<char>& again_;
   std::vector<char> real_;  // per node decided so far: has a kernel
+  std::vector<int> nodes_;  // per node decided so far: nodes_of(), 0 with a kernel
+  std::vector<char> contracted_;                  // per value
+  std::unordered_map<std::size_t, bool> cheap_;  // answers while one node is decided
 };
 
 }  // namespace

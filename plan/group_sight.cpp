@@ -1,6 +1,8 @@
 // Following reads through nodes that have no kernel.
 #include "plan/group_sight.h"
 
+#include <algorithm>
+
 #include "base/at.h"
 #include "loop/kernel.h"
 
@@ -23,7 +25,11 @@ GroupSight::GroupSight(const ir::Graph& graph, const Facts& facts,
 }
 
 void GroupSight::placed(ir::NodeId n) {
-  for (const Read& r : reads_of(*this, n)) takers[at(r.value)].push_back(n);
+  const int g = grouping.group_of[at(n)];
+  for (const Read& r : reads_of(*this, n)) {
+    std::vector<int>& known = takers[at(r.value)];
+    if (std::find(known.begin(), known.end(), g) == known.end()) known.push_back(g);
+  }
 }
 
 const std::vector<Read>& reads_of(const GroupSight& sight, ir::NodeId n) {

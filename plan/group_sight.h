@@ -31,7 +31,7 @@ struct GroupSight {
   const Layouts& layouts;
   const Grouping& grouping;                      // as far as it has come
   std::vector<std::vector<ir::NodeId>> readers;  // per value, ascending
-  std::vector<std::vector<ir::NodeId>> takers;   // per value: nodes with a group that read it
+  std::vector<std::vector<int>> takers;          // per value: groups that read it, each once
   std::vector<char> kept;                        // per value: fetched or a next state
   mutable std::vector<std::optional<std::vector<Read>>> reads;  // per node, as far as asked for
 };

@@ -127,5 +127,33 @@ step 0 loop.pointwise.6d7b3ba4 pointwise  (v, x, w, y) -> (%v2, %w2)
 )");
 }
 
+/// A value is computed where it is read only through so many others: no chain is too long for the
+/// stack, and none that doubles is looked at twice as often at every step.
+TEST(Stages, LongChainsOfCheapValuesEndInKernels) {
+  const auto chain = [](int length, const char* step, const std::string& end) {
+    std::string text = "graph g(x: f32[4]) {\n  %v0 = relu(x) : f32[4]\n";
+    for (int i = 1; i <= length; ++i) {
+      std::string line = step;
+      for (std::size_t at; (at = line.find("OLD")) != line.npos;) line.replace(at, 3, str(i - 1));
+      for (std::size_t at; (at = line.find("NEW")) != line.npos;) line.replace(at, 3, str(i));
+      text += line;
+    }
+    return text + end;
+  };
+  EXPECT_NE(after("group", chain(9000, "  %vNEW = add(%vOLD, x) : f32[4]\n",
+                                 "  return %v9000\n}").c_str()),
+            "");
+  EXPECT_NE(after("group", chain(6000,
+                                 "  %pNEW = pad(%vOLD, low=[1], high=[0]) : f32[5]\n"
+                                 "  %vNEW = slice(%pNEW, axes=[0], starts=[0], stops=[4])"
+                                 " : f32[4]\n",
+                                 "  return %v6000\n}").c_str()),
+            "");
+  EXPECT_NE(after("group", chain(60, "  %vNEW = add(%vOLD, %vOLD) : f32[4]\n",
+                                 "  %y = broadcast_to(%v60, shape=[64,4]) : f32[64,4]\n"
+                                 "  %z = relu(%y) : f32[64,4]\n  return %z\n}").c_str()),
+            "");
+}
+
 }  // namespace
 }  // namespace plait::plan
