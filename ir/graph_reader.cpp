@@ -3,7 +3,7 @@
 #include <limits>
 #include <unordered_set>
 
-#include "ir/names.h"
+#include "base/names.h"
 #include "ir/reader.h"
 
 namespace plait::ir {

@@ -1,5 +1,6 @@
 // Printing the text form: symbols, then graphs. The same graph always gives the same bytes.
-#include "ir/names.h"
+#include "base/names.h"
+#include "base/symbols.h"
 #include "ir/text.h"
 
 namespace plait::ir {
@@ -105,14 +106,6 @@ std::string graph_text(const Graph& graph) {
            joined(graph.fetches, [&](const Fetch& f) { return fetch_text(graph, f); }) + "\n";
   }
   return out + "}\n";
-}
-
-std::string symbols_text(const std::map<std::string, Dim>& symbols) {
-  std::string out;
-  for (const auto& [name, symbol] : symbols) {
-    out += str("symbol ", name, " = ", symbol.lo(), "..", symbol.hi(), "\n");
-  }
-  return out;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/names.h"
+#include "base/names.h"
 #include "ir/text.h"
 
 namespace plait::ir {
@@ -45,20 +45,6 @@ Place read_place(Lexer& in) {
   in.expect('(', "and a layout per mesh axis");
   in.list(')', [&] { place.axes.push_back(read_layout(in)); });
   return place;
-}
-
-DType read_dtype(Lexer& in) {
-  const std::string_view word = in.bare();
-  if (word.empty()) in.expected("a type such as f32[2,3]");
-  const std::optional<DType> dtype = dtype_named(word);
-  if (!dtype) {
-    const std::vector<std::string> names(kDTypeNames.begin(), kDTypeNames.end());
-    const std::string hint = suggestion(word, names);
-    throw SyntaxError{in.pos, str("unknown dtype '", word, "'.",
-                                  hint.empty() ? " Known: " + join(names, ", ") : hint)};
-  }
-  in.pos += word.size();
-  return *dtype;
 }
 
 Sizes read_sizes(Lexer& in) {
@@ -162,7 +148,7 @@ AttrValue read_numbers(Lexer& in, const DimResolver& resolve) {
 
 Type read_type(Lexer& in, const DimResolver& resolve) {
   Type type;
-  type.dtype = read_dtype(in);
+  type.dtype = in.dtype("a type such as f32[2,3]");
   in.expect('[', "after the dtype");
   in.list(']', [&] { type.shape.push_back(in.dim(resolve)); });
   if (in.take_word("on")) type.place = read_place(in);

@@ -2,8 +2,8 @@
 // (graph_reader.cpp). Mistakes are SyntaxErrors.
 #pragma once
 
+#include "base/lexer.h"
 #include "ir/graph.h"
-#include "ir/lexer.h"
 
 namespace plait::ir {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ir/names.h"
+#include "base/names.h"
 
 namespace plait::ir {
 namespace {

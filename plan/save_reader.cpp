@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/names.h"
+#include "base/names.h"
 #include "ir/text.h"
 
 namespace plait::plan {
@@ -100,7 +100,7 @@ void Reader::symbols(std::map<std::string, Dim>& all) {
   while (!ends()) {
     const std::string name = text();
     const auto lo = number<std::int64_t>(), hi = number<std::int64_t>();
-    if (!ir::is_symbol_name(name)) bad("a symbol cannot have this name");
+    if (!is_symbol_name(name)) bad("a symbol cannot have this name");
     if (!all.emplace(name, Dim::symbol(name, lo, hi)).second)
       bad("symbol ", name, " is there twice");
   }

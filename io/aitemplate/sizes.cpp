@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/text.h"
-#include "ir/names.h"
 
 namespace plait::io::aitemplate {
 namespace {
@@ -18,13 +18,13 @@ std::string legal(std::string name) {
     const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (!fits) c = '_';
   }
-  return ir::is_symbol_name(name) ? name : "dim_" + name;
+  return is_symbol_name(name) ? name : "dim_" + name;
 }
 
 /// The symbol that sympy's text is, when it is one alone; otherwise the dimension's own name.
 std::string symbol_name(const IntVar& d) {
   const PyValue* v = d.symbolic_value ? &*d.symbolic_value : nullptr;
-  if (v && v->is(PyValue::kForeign) && ir::is_symbol_name(v->text)) return v->text;
+  if (v && v->is(PyValue::kForeign) && is_symbol_name(v->text)) return v->text;
   return d.name.value_or("");
 }
 
@@ -53,7 +53,7 @@ SizeTable::SizeTable(const Record& record, bool named) {
   if (!named) return;
   each_dim(record, [&](const TensorRecord& t, const IntVar& d) {
     if (!t.is_input || !d.is_const() || d.lo() < 1 || !d.name) return;
-    if (!ir::is_symbol_name(*d.name) || values_.contains(*d.name)) return;
+    if (!is_symbol_name(*d.name) || values_.contains(*d.name)) return;
     if (named_.size() == kMaxNames || !named_.emplace(*d.name, d.lo()).second) return;
     order_.push_back(*d.name);
   });

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/lexer.h"
 #include "base/text.h"
-#include "ir/lexer.h"
 
 namespace plait::io::megengine {
 namespace {
@@ -46,7 +46,7 @@ class TreeBuilder : public nlohmann::json_sax<Lohmann> {
   }
   bool parse_error(std::size_t position, const std::string&, const Lohmann::exception& e) override {
     const std::size_t at = std::min(position > 0 ? position - 1 : 0, text_.size());
-    fail(file_, ":", ir::line_and_column(text_, at), ": not JSON: ", reason(e.what()),
+    fail(file_, ":", line_and_column(text_, at), ": not JSON: ", reason(e.what()),
          at + 1 >= text_.size() ? ". Was the document cut off?" : "");
   }
 
@@ -182,7 +182,7 @@ const Json* Json::find(std::string_view key) const {
 Json parse_json(std::string_view text, const std::string& file) {
   // The parser takes a NUL byte for the end of the text.
   if (const std::size_t nul = text.find('\0'); nul != text.npos) {
-    fail(file, ":", ir::line_and_column(text, nul), ": not JSON: a NUL byte");
+    fail(file, ":", line_and_column(text, nul), ": not JSON: a NUL byte");
   }
   TreeBuilder builder(text, file);
   Lohmann::sax_parse(text.begin(), text.end(), &builder);

@@ -1,8 +1,8 @@
 // What our writer adds where MegEngine has no word: our own ops with their attributes as text,
 // roles and initial values of states, module paths and lines of source. Read back here.
+#include "base/lexer.h"
 #include "io/megengine/translate.h"
 #include "io/megengine/words.h"
-#include "ir/lexer.h"
 #include "ir/reader.h"
 
 namespace plait::io::megengine {
@@ -13,23 +13,23 @@ Dim no_symbol(std::string_view name) { fail("the size ", name, " is not a number
 /// Runs `read` over a text of the text form; UserError says which text and why.
 template <class Read>
 auto read_text(std::string_view text, Read read) {
-  ir::Lexer in{text};
+  Lexer in{text};
   try {
     auto out = read(in);
     if (!in.at_end()) in.expected("the end");
     return out;
-  } catch (const ir::SyntaxError& e) {
+  } catch (const SyntaxError& e) {
     fail(clipped(text), " at column ", e.offset + 1, ": ", e.message);
   }
 }
 
 ir::AttrValue read_value(const std::string& text) {
-  return read_text(text, [](ir::Lexer& in) { return ir::read_value(in, no_symbol); });
+  return read_text(text, [](Lexer& in) { return ir::read_value(in, no_symbol); });
 }
 
 /// `normal(std=0.02)`
 ir::Init read_init(const std::string& text) {
-  return read_text(text, [](ir::Lexer& in) {
+  return read_text(text, [](Lexer& in) {
     ir::Init init{in.name("an initialiser"), {}};
     if (!in.take('(')) return init;
     in.list(')', [&] {

@@ -1,5 +1,5 @@
-// A cursor over the text form: blanks and comments, punctuation, names, strings, numbers and sizes.
-// What they mean is in reader.h (types, attributes) and parse.cpp (graphs).
+// A cursor over a text form: blanks and comments, punctuation, names, strings, numbers, sizes and
+// dtypes. What they mean is for the forms: of graphs in ir/, of kernels in loop/.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,13 @@
 #include <string_view>
 
 #include "base/dim.h"
+#include "base/dtype.h"
 #include "base/error.h"
 
-namespace plait::ir {
+namespace plait {
 
-/// A mistake at an offset of the text. It stays inside the parser: parse() and parse_type() turn it
-/// into a UserError that says where.
+/// A mistake at an offset of the text. It stays inside a parser, which turns it into a UserError
+/// that says where.
 struct SyntaxError {
   std::size_t offset;
   std::string message;
@@ -47,6 +48,7 @@ struct Lexer {
   /// A number with '.' or 'e', inf or nan; nothing is taken when something else stands next.
   std::optional<double> real();
   Dim dim(const DimResolver& resolve);
+  DType dtype(std::string_view what);
 
   /// Reads `read(), read(), ...` up to `close`.
   template <class Read>
@@ -73,4 +75,4 @@ struct Lexer {
   std::string found();
 };
 
-}  // namespace plait::ir
+}  // namespace plait

@@ -1,14 +1,15 @@
-// Characters of the text form.
-#include "ir/lexer.h"
+// Characters of text forms.
+#include "base/lexer.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <limits>
 
-#include "ir/names.h"
+#include "base/names.h"
+#include "base/text.h"
 
-namespace plait::ir {
+namespace plait {
 namespace {
 
 constexpr std::size_t kLongestQuote = 32;  // of the text, in a message
@@ -168,6 +169,20 @@ Dim Lexer::dim(const DimResolver& resolve) {
   }
 }
 
+DType Lexer::dtype(std::string_view what) {
+  const std::string_view word = bare();
+  if (word.empty()) expected(what);
+  const std::optional<DType> dtype = dtype_named(word);
+  if (!dtype) {
+    const std::vector<std::string> names(kDTypeNames.begin(), kDTypeNames.end());
+    const std::string hint = suggestion(word, names);
+    throw SyntaxError{pos, str("unknown dtype '", word, "'.",
+                               hint.empty() ? " Known: " + join(names, ", ") : hint)};
+  }
+  pos += word.size();
+  return *dtype;
+}
+
 void Lexer::expected(std::string_view what) {
   const std::string next = found();
   throw SyntaxError{pos, str("expected ", what, ", found ", next)};
@@ -192,4 +207,4 @@ std::string Lexer::found() {
   return clipped(text.substr(pos, 1 + (joined ? behind.bare().size() : 0)));
 }
 
-}  // namespace plait::ir
+}  // namespace plait

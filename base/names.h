@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace plait::ir {
+namespace plait {
 
 /// Letters, digits and `_./:$-`.
 bool is_name_char(char c);
@@ -21,4 +21,4 @@ bool is_symbol_name(std::string_view name);
 inline constexpr std::string_view kSymbolRule =
     "letters, digits and '_', not a dtype, true, false, inf, nan, min or max";
 
-}  // namespace plait::ir
+}  // namespace plait

@@ -1,12 +1,12 @@
 // Bare and quoted names.
-#include "ir/names.h"
+#include "base/names.h"
 
 #include <algorithm>
 
 #include "base/dtype.h"
 #include "base/text.h"
 
-namespace plait::ir {
+namespace plait {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -37,4 +37,4 @@ bool is_symbol_name(std::string_view name) {
                      [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
 }
 
-}  // namespace plait::ir
+}  // namespace plait
