@@ -97,8 +97,11 @@ struct DimParser {
       pos += length;
       return Dim(v);
     }
-    const auto is_name = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    // An index of a kernel: its mark, and primes where it is a part of another one.
+    const bool is_index = pos < text.size() && text[pos] == '$';
+    if (is_index) ++pos;
+    const auto is_name = [&](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (is_index && c == '\'');
     };
     while (pos < text.size() && is_name(text[pos])) ++pos;
     const std::string_view name = text.substr(start, pos - start);

@@ -23,6 +23,16 @@ struct SyntaxError {
 /// `LINE:COLUMN` of an offset, both counted from 1, columns in bytes.
 std::string line_and_column(std::string_view text, std::size_t offset);
 
+/// Runs f, which reads `text`; its SyntaxError becomes a UserError `FILE:LINE:COLUMN: what ...`.
+template <class F>
+auto located_in(std::string_view text, std::string_view file, F f) {
+  try {
+    return f();
+  } catch (const SyntaxError& e) {
+    fail(file, ":", line_and_column(text, e.offset), ": ", e.message);
+  }
+}
+
 struct Lexer {
   std::string_view text;
   std::size_t pos = 0;

@@ -40,7 +40,8 @@ Dim symbol_named(std::string_view name, const DimBindings& symbols, std::string_
   for (const auto& [other, dim] : symbols) known.push_back(other);
   known.insert(known.end(), kDTypeNames.begin(), kDTypeNames.end());
   std::string hint = suggestion(name, known);
-  if (hint.empty()) hint = str(" Declare it first: symbol ", name, " = LO..HI");
+  if (hint.empty() && is_symbol_name(name))
+    hint = str(" Declare it first: symbol ", name, " = LO..HI");
   throw SyntaxError{static_cast<std::size_t>(name.data() - text.data()),
                     str("unknown symbol '", name, "'.", hint)};
 }

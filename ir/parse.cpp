@@ -36,12 +36,7 @@ Package read_package(std::string_view text) {
 }  // namespace
 
 Package parse(std::string_view text, std::string_view file) {
-  Package package;
-  try {
-    package = read_package(text);
-  } catch (const SyntaxError& e) {
-    fail(file, ":", line_and_column(text, e.offset), ": ", e.message);
-  }
+  Package package = located_in(text, file, [&] { return read_package(text); });
   try {
     verify(package);
   } catch (const UserError& e) {

@@ -95,9 +95,7 @@ void collapse(Kernel& k, std::vector<KernelIndex>& indices, std::size_t from) {
     if (!chain(k, indices[i - 1], indices[i])) continue;
     const KernelIndex merged{indices[i - 1].symbol + "_",
                              indices[i - 1].extent * indices[i].extent};
-    const Dim symbol =
-        Dim::symbol(merged.symbol, 0, std::max<std::int64_t>(merged.extent.hi() - 1, 0));
-    substitute_all(k, {{indices[i - 1].symbol, Dim(0)}, {indices[i].symbol, symbol}});
+    substitute_all(k, {{indices[i - 1].symbol, Dim(0)}, {indices[i].symbol, symbol_of(merged)}});
     indices[i - 1] = merged;
     indices.erase(indices.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -109,6 +107,10 @@ bool atom_mentions(const DimAtom& atom, const std::string& symbol) {
 }
 
 }  // namespace
+
+Dim symbol_of(const KernelIndex& index) {
+  return Dim::symbol(index.symbol, 0, std::max<std::int64_t>(index.extent.hi() - 1, 0));
+}
 
 bool Kernel::has_columns() const {
   return std::any_of(lets.begin(), lets.end(), [](const Let& l) { return l.column; });

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/dim.h"
@@ -19,6 +20,18 @@ struct KernelIndex {
   std::string symbol;
   Dim extent;
 };
+/// As a Dim, in [0, extent).
+Dim symbol_of(const KernelIndex& index);
+
+/// What a value of this dtype is computed in where nothing else takes part: f64, f32 or i64.
+constexpr DType compute_type(DType t) {
+  return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
+}
+
+constexpr std::string_view name_of(Reduce r) {
+  constexpr std::string_view names[] = {"none", "sum", "max", "min", "prod"};
+  return names[static_cast<std::size_t>(r)];
+}
 
 /// One element of a buffer, at an offset in elements over the kernel's indices. Where a guard
 /// fails nothing is read and the value is `otherwise`.
@@ -40,6 +53,10 @@ struct KernelOperand {
 
 /// Where a statement stands: once per call, once per row, or for each inner index.
 enum class Level { kCall, kRow, kInner };
+constexpr std::string_view name_of(Level level) {
+  constexpr std::string_view names[] = {"call", "row", "inner"};
+  return names[static_cast<std::size_t>(level)];
+}
 
 /// value = body(operands), rounded to dtype. A reduction over the inner indices ends in a value of
 /// the row; one over the rows (`column`) ends after all rows and can only be stored.
