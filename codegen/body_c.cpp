@@ -7,6 +7,7 @@
 #include "base/at.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "loop/sum_blocks.h"
 
 namespace plait::codegen {
 namespace {
@@ -67,18 +68,12 @@ void Body::count() {
   for (const Let& let : k_.lets) may_fail_ |= !let.index.empty() || divides(let);
 }
 
-Dim Body::inner_size() const {
-  Dim size = 1;
-  for (const loop::KernelIndex& x : k_.inner) size = size * x.extent;
-  return size;
-}
-
 std::vector<Dim> Body::column_sizes() const {
   std::vector<Dim> sizes;
   for (const Let& let : k_.lets) {
     if (!let.column) continue;
-    const Dim size = let.level == Level::kInner ? inner_size() : Dim(1);
-    sizes.push_back(is_blocked_column(let) ? size * Dim(2) : size);
+    const Dim size = let.level == Level::kInner ? inner_count(k_) : Dim(1);
+    sizes.push_back(loop::is_blocked_column(k_, let) ? size * Dim(2) : size);
   }
   return sizes;
 }
@@ -86,7 +81,7 @@ std::vector<Dim> Body::column_sizes() const {
 Dim Body::most_columns() const {
   Dim most = 0;
   for (const Let& let : k_.lets) {
-    if (let.column) most = max(most, let.level == Level::kInner ? inner_size() : Dim(1));
+    if (let.column) most = max(most, let.level == Level::kInner ? inner_count(k_) : Dim(1));
   }
   return most;
 }
@@ -142,8 +137,7 @@ std::string Body::element(const loop::KernelLoad& load, Level level, const std::
     const loop::Linear l = loop::coefficient_of(load.offset, x.symbol);
     linear = linear && l.is_linear;
     none.emplace(x.symbol, Dim(0));
-    inside = inside +
-             l.coefficient * Dim::symbol(x.symbol, 0, std::max<std::int64_t>(x.extent.hi() - 1, 0));
+    inside = inside + l.coefficient * loop::symbol_of(x);
   }
   if (linear) {
     const Dim base = load.offset.substitute(none);
@@ -205,8 +199,7 @@ Piece Body::operand(const Let& let, const KernelOperand& o, const std::string& k
       p.text = str("((", guard_text(o.guards), ") ? ", p.text, " : ", other, ")");
     }
   }
-  const DType natural = held == DType::f64 ? DType::f64 : is_float(held) ? DType::f32 : DType::i64;
-  if (!p.truth && natural != let.compute) {
+  if (!p.truth && loop::compute_type(held) != let.compute) {
     p.text = str("(", register_type(let.compute), ")", p.text);
   }
   return p;

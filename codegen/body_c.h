@@ -54,7 +54,6 @@ class Body {
   std::vector<Dim> column_sizes() const;
   /// Elements of the widest.
   Dim most_columns() const;
-  Dim inner_size() const;
   bool may_fail() const { return may_fail_; }
 
  private:
@@ -70,8 +69,6 @@ class Body {
     std::vector<std::string> blocked;
   };
   RowSums declare_sums(Lines& out, int stage);
-  bool is_blocked(const loop::Let& let) const;
-  bool is_blocked_column(const loop::Let& let) const;
   void add_columns(Lines& out);
   void pointers(Lines& out, int stage);
   std::string lanes_text(int stage) const;

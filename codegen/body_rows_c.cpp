@@ -5,6 +5,7 @@
 #include "base/at.h"
 #include "base/text.h"
 #include "codegen/body_c.h"
+#include "loop/sum_blocks.h"
 
 namespace plait::codegen {
 namespace {
@@ -13,27 +14,6 @@ using loop::KernelOperand;
 using loop::Let;
 using loop::Level;
 using loop::Reduce;
-
-// A sum of floats is made of blocks: the terms of one are added up in f32, and the blocks in f64.
-// Terms of a row's block: in vectors, so that a lane adds a few dozen of them. Terms of a column's.
-constexpr std::int64_t kRowBlock = 1024, kColumnBlock = 256;
-
-/// Where the loops over the inner indices are cut into blocks: index `at`, every `step` of it. No
-/// step: they are not longer than a block.
-struct Cut {
-  std::size_t at = 0;
-  std::int64_t step = 0;
-};
-
-Cut cut_of(const std::vector<loop::KernelIndex>& inner) {
-  std::int64_t inside = 1;
-  for (std::size_t x = inner.size(); x-- > 0;) {
-    const std::int64_t extent = std::max<std::int64_t>(1, inner[x].extent.hi());
-    if (extent > kRowBlock / inside) return {x, std::max<std::int64_t>(1, kRowBlock / inside)};
-    inside *= extent;
-  }
-  return {};
-}
 
 /// The operation of an `omp simd reduction`.
 std::string simd_operation(Reduce reduce, DType compute) {
@@ -51,19 +31,6 @@ std::string simd_operation(Reduce reduce, DType compute) {
 }
 
 }  // namespace
-
-/// Whether a sum of a row is longer than a block.
-bool Body::is_blocked(const Let& let) const {
-  return let.reduce == Reduce::kSum && let.compute == DType::f32 && !let.column &&
-         let.level == Level::kInner && !inner_size().is(0) && cut_of(k_.inner).step > 0;
-}
-
-bool Body::is_blocked_column(const Let& let) const {
-  if (!let.column || let.reduce != Reduce::kSum || let.compute != DType::f32) return false;
-  Dim rows = 1;
-  for (const loop::KernelIndex& x : k_.rows) rows = rows * x.extent;
-  return rows.hi() > 4 * kColumnBlock;
-}
 
 bool Body::has_inner(int stage) const {
   for (const Let& let : k_.lets) {
@@ -86,7 +53,7 @@ void Body::prologue(Lines& out) {
     out.add(str(constant, type, "* const b", b + at(first_), " = (", constant, type, "*)p[",
                 b + at(first_), "];"));
   }
-  const std::string size = kept_ > 0 || k_.has_columns() ? n_.text(inner_size()) : "";
+  const std::string size = kept_ > 0 || k_.has_columns() ? n_.text(inner_count(k_)) : "";
   if (kept_ > 0) out.add(str("const int64_t room_ = (", size, " * 8 + 63) & ~INT64_C(63);"));
   int column = 0;
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
@@ -100,7 +67,8 @@ void Body::prologue(Lines& out) {
       const std::string type = register_type(let.compute);
       const std::string count = let.level == Level::kInner ? size : "1";
       const std::string area = str("p[", k_.buffers.size() + at(first_ + column), "]");
-      if (is_blocked_column(let)) {  // f64 for the blocks, behind them f32 for the one that grows
+      if (loop::is_blocked_column(k_, let)) {
+        // f64 for the blocks, behind them f32 for the one that grows
         out.add(str("double* const d", column, " = (double*)", area, " + task * 2 * ", count, ";"));
         out.add(str("float* const c", column, " = (float*)(d", column, " + ", count, ");"));
         out.add(str("for (int64_t j = 0; j < ", count, "; ++j) d", column, "[j] = 0;"));
@@ -165,8 +133,8 @@ Body::RowSums Body::declare_sums(Lines& out, int stage) {
     if (let.stage != stage || let.reduce == Reduce::kNone || let.column) continue;
     const std::string sum = str(register_type(let.compute), " a", i, " = ",
                                 identity_text(let.reduce, let.compute), ";");
-    out.add(is_blocked(let) ? str("double d", i, " = 0;") : sum);
-    if (is_blocked(let)) {
+    out.add(loop::is_blocked_row(k_, let) ? str("double d", i, " = 0;") : sum);
+    if (loop::is_blocked_row(k_, let)) {
       sums.blocked.push_back(str(i));
       sums.begin += sum;
     }
@@ -178,9 +146,9 @@ Body::RowSums Body::declare_sums(Lines& out, int stage) {
 void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
                       const std::string& tile) {
   const RowSums sums = declare_sums(out, stage);
-  if (!has_inner(stage) || inner_size().is(0)) return;
+  if (!has_inner(stage) || inner_count(k_).is(0)) return;
   pointers(out, stage);
-  const Cut cut = sums.blocked.empty() ? Cut{} : cut_of(k_.inner);
+  const loop::RowBlocks cut = sums.blocked.empty() ? loop::RowBlocks{} : loop::row_blocks(k_);
   int outside = 0, inside = 0;  // braces, and of these those within a block
   for (std::size_t x = 0; x < k_.inner.size(); ++x) {
     const std::string name = index_name(k_.inner[x].symbol);
@@ -256,8 +224,8 @@ void Body::row(Lines& out, const std::string& begin, const std::string& end,
 void Body::add_columns(Lines& out) {
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& let = k_.lets[i];
-    if (!is_blocked_column(let)) continue;
-    const std::string count = let.level == Level::kInner ? n_.text(inner_size()) : "1";
+    if (!loop::is_blocked_column(k_, let)) continue;
+    const std::string count = let.level == Level::kInner ? n_.text(inner_count(k_)) : "1";
     const std::string c = str("c", column_of_[i], "[j]"), d = str("d", column_of_[i], "[j]");
     out.add(str("for (int64_t j = 0; j < ", count, "; ++j) ", d, " += ", c, ", ", c, " = 0;"));
   }
@@ -265,10 +233,10 @@ void Body::add_columns(Lines& out) {
 
 void Body::row_done(Lines& out) {
   if (std::none_of(k_.lets.begin(), k_.lets.end(),
-                   [this](const Let& l) { return is_blocked_column(l); })) {
+                   [this](const Let& l) { return loop::is_blocked_column(k_, l); })) {
     return;
   }
-  out.open(str("if ((row - begin) % ", kColumnBlock, " == ", kColumnBlock - 1, ")"));
+  out.open(str("if ((row - begin) % ", loop::kColumnBlock, " == ", loop::kColumnBlock - 1, ")"));
   add_columns(out);
   out.close();
 }
@@ -284,11 +252,11 @@ void Body::finish(Lines& out) {
     const std::string type = memory_type(k_.buffers[b].dtype);
     out.add(str(type, "* const b", b + at(first_), " = (", type, "*)p[", b + at(first_), "];"));
   }
-  const std::string size = n_.text(inner_size());
+  const std::string size = n_.text(inner_count(k_));
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& let = k_.lets[i];
     if (!let.column) continue;
-    const bool blocked = is_blocked_column(let);
+    const bool blocked = loop::is_blocked_column(k_, let);
     const std::string type = blocked ? "double" : register_type(let.compute);
     const bool wide = let.level == Level::kInner;
     const std::string count = wide ? size : "1";

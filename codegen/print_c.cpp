@@ -37,12 +37,6 @@ void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::stri
   }
 }
 
-Dim product(const std::vector<loop::KernelIndex>& indices) {
-  Dim size = 1;
-  for (const loop::KernelIndex& x : indices) size = size * x.extent;
-  return size;
-}
-
 /// Names the function by what it does.
 void name_it(Printed& p, const std::string& stem, const std::string& body) {
   char digits[20];
@@ -72,7 +66,7 @@ Printed print_epilogue(const loop::Kernel& k, bool fixed) {
   name_it(printed, "epilogue", text);
   printed.text = str("void ", printed.name, kTileArguments, " {\n", text, "}\n");
   printed.parameters = n.values();
-  printed.rows = product(k.rows);
+  printed.rows = loop::row_count(k);
   return printed;
 }
 
@@ -115,9 +109,9 @@ Printed print_kernel(const loop::Kernel& given, bool fixed) {
     out.close();
   }
   body.epilogue(out);
-  printed.rows = flat ? k.inner[0].extent : product(k.rows);
+  printed.rows = flat ? k.inner[0].extent : loop::row_count(k);
   printed.kept = body.kept_count();
-  printed.kept_size = body.inner_size();
+  printed.kept_size = loop::inner_count(k);
   printed.column_sizes = body.column_sizes();
 
   std::string finish;
@@ -202,21 +196,17 @@ class Contracting {
   void results(Body& body) {
     const DType t = c_.dtype;
     const auto sum = [&](const std::string& column) {
-      return is_empty() ? number_text(acc_type(t), 0) : str("acc[", column, "]");
+      return is_empty() ? number_text(loop::compute_type(t), 0) : str("acc[", column, "]");
     };
     if (!epilogue_) {
       out_.add(str("for (int64_t j = 0; j < w; ++j) C[cB + cM + (n0 + j) * ", n_.text(c_.n[0].c),
-                   "] = ", stored_text(t, rounded_text(acc_type(t), t, sum("j"))), ";"));
+                   "] = ", stored_text(t, rounded_text(loop::compute_type(t), t, sum("j"))), ";"));
       return;
     }
     const auto middle = epilogue_->rows.begin() + epilogue_->batch_rows;
     decode(out_, {epilogue_->rows.begin(), middle}, "batch", n_);
     decode(out_, {middle, epilogue_->rows.end()}, "mm", n_);
     body.row(out_, "n0", "n0 + w", sum(index_name(epilogue_->inner[0].symbol) + " - n0"));
-  }
-
-  static DType acc_type(DType t) {
-    return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
   }
 
   static Dim extent_of(const std::vector<loop::AxisOf<Dim>>& axes) {

@@ -299,8 +299,7 @@ std::string combined_text(loop::Reduce reduce, DType compute, const std::string&
 
 std::string other_text(DType held, double otherwise) {
   if (held == DType::boolean) return otherwise != 0 ? "1" : "0";
-  const DType wide = held == DType::f64 ? DType::f64 : is_float(held) ? DType::f32 : DType::i64;
-  return number_text(wide, otherwise);
+  return number_text(loop::compute_type(held), otherwise);
 }
 
 bool divides(const loop::Let& let) {

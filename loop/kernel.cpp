@@ -101,6 +101,12 @@ void collapse(Kernel& k, std::vector<KernelIndex>& indices, std::size_t from) {
   }
 }
 
+Dim point_count(const std::vector<KernelIndex>& indices) {
+  Dim count = 1;
+  for (const KernelIndex& x : indices) count = count * x.extent;
+  return count;
+}
+
 bool atom_mentions(const DimAtom& atom, const std::string& symbol) {
   if (atom.kind == DimAtom::kSymbol) return atom.name == symbol;
   return mentions(atom.a, symbol) || mentions(atom.b, symbol);
@@ -111,6 +117,9 @@ bool atom_mentions(const DimAtom& atom, const std::string& symbol) {
 Dim symbol_of(const KernelIndex& index) {
   return Dim::symbol(index.symbol, 0, std::max<std::int64_t>(index.extent.hi() - 1, 0));
 }
+
+Dim row_count(const Kernel& kernel) { return point_count(kernel.rows); }
+Dim inner_count(const Kernel& kernel) { return point_count(kernel.inner); }
 
 bool Kernel::has_columns() const {
   return std::any_of(lets.begin(), lets.end(), [](const Let& l) { return l.column; });

@@ -100,6 +100,10 @@ struct Kernel {
   bool has_columns() const;
 };
 
+/// Points of the rows, and of the inner indices.
+Dim row_count(const Kernel& kernel);
+Dim inner_count(const Kernel& kernel);
+
 /// `pointwise`, `row`, `column` or `epilogue`.
 std::string schedule_name(const Kernel& kernel);
 

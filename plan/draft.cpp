@@ -26,14 +26,6 @@ std::vector<int> as_ints(const std::vector<ir::ValueId>& values) {
   return {values.begin(), values.end()};
 }
 
-Dim points_of(const loop::Kernel& k) {
-  Dim points = 1;
-  for (const auto* list : {&k.rows, &k.inner}) {
-    for (const loop::KernelIndex& x : *list) points = points * x.extent;
-  }
-  return points;
-}
-
 int weight_of(const loop::Kernel& k) {
   int weight = 0;
   for (const loop::Let& let : k.lets) {
@@ -139,7 +131,7 @@ class Drafting {
   }
 
   bool fixed(const loop::Kernel& k) const {
-    const Dim points = points_of(k);
+    const Dim points = row_count(k) * inner_count(k);
     if (k.open) return false;
     return draft_.whole || (points.is_const() && points.value() <= kFixedPoints);
   }
@@ -152,7 +144,7 @@ class Drafting {
   }
 
   LoopCall printed(const Lowered& low) {
-    const Dim work = points_of(low.kernel) * Dim(weight_of(low.kernel));
+    const Dim work = row_count(low.kernel) * inner_count(low.kernel) * Dim(weight_of(low.kernel));
     return printed(target_.print(low.kernel, fixed(low.kernel)), low.values, work);
   }
 
@@ -334,13 +326,11 @@ DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, co
   loop::Kernel k;
   const Dim count = type.elements();
   k.inner = {{"$i0", count}};
-  const Dim i = Dim::symbol("$i0", 0, std::max<std::int64_t>(count.hi() - 1, 0));
+  const Dim i = loop::symbol_of(k.inner[0]);
   k.buffers = {{type.dtype, false}, {type.dtype, true}};
   loop::Let let;
   let.dtype = type.dtype;
-  let.compute = type.dtype == DType::f64 ? DType::f64
-                : is_float(type.dtype)   ? DType::f32
-                                         : DType::i64;
+  let.compute = loop::compute_type(type.dtype);
   let.body = loop::Expr::load(0);
   loop::KernelOperand o;
   o.kind = loop::KernelOperand::kLoad;

@@ -17,10 +17,6 @@ using loop::Kernel;
 using loop::KernelOperand;
 using loop::Let;
 
-Dim loop_symbol(const loop::KernelIndex& index) {
-  return Dim::symbol(index.symbol, 0, std::max<std::int64_t>(index.extent.hi() - 1, 0));
-}
-
 /// Of an operand of a join, along its axis.
 Dim size_of(const loop::Access& piece) { return piece.guards[0].hi - piece.guards[0].lo; }
 
@@ -62,7 +58,7 @@ std::vector<int> memory_order(const KernelFrame& frame) {
 Let copy_let(const KernelFrame& frame, ir::ValueId v, const KernelOperand& value, int stage) {
   Let let;
   let.dtype = frame.sight.graph.type(v).dtype;
-  let.compute = compute_type(let.dtype);
+  let.compute = loop::compute_type(let.dtype);
   let.body = Expr::load(0);
   let.operands = {value};
   let.stage = stage;
@@ -128,7 +124,7 @@ void add_loops(KernelFrame& frame, const std::vector<int>& order, const std::vec
   for (int p : order) {
     auto& list = inner[at(p)] ? frame.kernel.inner : frame.kernel.rows;
     list.push_back({str(inner[at(p)] ? "$i" : "$r", list.size()), extents[at(p)]});
-    frame.at_place[at(p)] = loop_symbol(list.back());
+    frame.at_place[at(p)] = loop::symbol_of(list.back());
   }
 }
 
@@ -219,7 +215,7 @@ Lowered lower_apart(const Sight& sight, const Group& group, const ContractPart& 
   std::stable_sort(indices.begin(), indices.end(),
                    [](const auto& x, const auto& y) { return x.first.hi() > y.first.hi(); });
   Dim offset = c.c0;
-  for (const auto& [step, index] : indices) offset = offset + step * loop_symbol(index);
+  for (const auto& [step, index] : indices) offset = offset + step * loop::symbol_of(index);
   frame.product = loop::KernelLoad{0, offset};
   for (const auto& [step, index] : indices) frame.kernel.rows.push_back(index);
   frame.kernel.inner = {frame.kernel.rows.back()};

@@ -71,10 +71,6 @@ std::vector<Dim> values_in(const DimBindings& by) {
 
 }  // namespace
 
-DType compute_type(DType t) {
-  return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
-}
-
 KernelOperand KernelValues::value_of(ir::ValueId v, const std::vector<Dim>& index, int stage,
                                      const Guards& guards) {
   const ir::NodeId by = frame_.sight.graph.value(v).producer;
@@ -102,7 +98,7 @@ KernelOperand KernelValues::value_of(ir::ValueId v, const std::vector<Dim>& inde
     if (known != made_.end()) return as_operand(known->second);
     Let let;
     let.dtype = frame_.sight.graph.type(v).dtype;
-    let.compute = compute_type(let.dtype);
+    let.compute = loop::compute_type(let.dtype);
     let.stage = stage;
     let.body = Expr::load(0);
     let.operands = {o};
@@ -152,9 +148,9 @@ std::optional<double> KernelValues::scalar_of(ir::NodeId n) const {
 }
 
 DType KernelValues::compute_of(ir::NodeId n) const {
-  DType wide = compute_type(frame_.sight.graph.type(frame_.result(n)).dtype);
+  DType wide = loop::compute_type(frame_.sight.graph.type(frame_.result(n)).dtype);
   for (const loop::Access& a : frame_.facts(n).nest.loads) {
-    const DType t = compute_type(
+    const DType t = loop::compute_type(
         frame_.sight.graph.type(frame_.sight.graph.node(n).inputs[at(a.operand)]).dtype);
     if (t == DType::f64 || (t == DType::f32 && wide == DType::i64)) wide = t;
   }
@@ -174,7 +170,7 @@ KernelOperand KernelValues::operand(ir::NodeId n, const loop::Access& a, const D
   if (!own.empty() && o.kind != KernelOperand::kLoad) {
     if (o.kind == KernelOperand::kNumber) {
       Let number;
-      number.dtype = number.compute = compute_type(
+      number.dtype = number.compute = loop::compute_type(
           frame_.sight.graph.type(frame_.sight.graph.node(n).inputs[at(a.operand)]).dtype);
       number.body = Expr(o.number);
       number.stage = stage;
@@ -214,7 +210,7 @@ Dim KernelValues::loaded(ir::NodeId n, const loop::LoadedIndex& l, const DimBind
 
 Dim KernelValues::symbol_of_index(int let) const {
   const Let& l = frame_.kernel.lets[at(let)];
-  return Dim::symbol(l.index, 0, std::max<std::int64_t>(l.index_extent.hi() - 1, 0));
+  return loop::symbol_of({l.index, l.index_extent});
 }
 
 DimBindings KernelValues::with_loaded(ir::NodeId n, const DimBindings& by, int stage,

@@ -49,7 +49,4 @@ class KernelValues {
   int indices_ = 0;
 };
 
-/// What a value of this type is computed in.
-DType compute_type(DType t);
-
 }  // namespace plait::plan

@@ -100,9 +100,7 @@ class Matching {
 
   bool take(const loop::KernelLoad& load) {
     if (k_.buffers[at(load.buffer)].dtype != c_.dtype) return false;
-    const Dim n =
-        Dim::symbol(k_.inner[0].symbol, 0, std::max<std::int64_t>(k_.inner[0].extent.hi() - 1, 0));
-    if (load.offset == n && out_.bias < 0 && out_.residual < 0) {
+    if (load.offset == loop::symbol_of(k_.inner[0]) && out_.bias < 0 && out_.residual < 0) {
       out_.bias = load.buffer;
       return true;
     }

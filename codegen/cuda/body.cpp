@@ -15,10 +15,6 @@ using loop::Let;
 using loop::Level;
 using loop::Reduce;
 
-DType natural(DType t) {
-  return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
-}
-
 /// Whether an operand is a half of this dtype, or a number that every half has.
 bool is_half_operand(const loop::Kernel& k, const KernelOperand& o, DType dtype) {
   if (!o.guards.empty() && o.otherwise != 0) return false;
@@ -217,7 +213,7 @@ Piece Body::operand(const Let& let, int i, int j) {
     }
   }
   p.truth = held == DType::boolean;
-  if (!p.truth && natural(held) != let.compute) {
+  if (!p.truth && loop::compute_type(held) != let.compute) {
     p.text = str("(", register_type(let.compute), ")", p.text);
   }
   return p;

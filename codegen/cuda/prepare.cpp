@@ -19,14 +19,6 @@ using loop::Let;
 using loop::Level;
 using loop::Reduce;
 
-Dim symbol_of(const loop::KernelIndex& x) {
-  return Dim::symbol(x.symbol, 0, std::max<std::int64_t>(x.extent.hi() - 1, 0));
-}
-
-DType natural(DType t) {
-  return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
-}
-
 /// Puts `let` before number `where`; what read later ones reads them where they are now.
 void insert(Kernel& k, int where, Let let) {
   for (Let& l : k.lets) {
@@ -209,7 +201,7 @@ Kernel with_loads_alone(const Kernel& kernel) {
     while (k.lets[at(where)].stage < span.first) ++where;
     Let load;
     load.dtype = k.buffers[at(place.first)].dtype;
-    load.compute = natural(load.dtype);
+    load.compute = loop::compute_type(load.dtype);
     load.body = loop::Expr::load(0);
     load.stage = span.first;
     load.kept = true;

@@ -16,10 +16,6 @@
 namespace plait::codegen::cuda {
 namespace {
 
-DType acc_type(DType t) {
-  return t == DType::f64 ? DType::f64 : is_float(t) ? DType::f32 : DType::i64;
-}
-
 constexpr const char* kStatic = "  static __device__ __forceinline__ ";
 
 /// "@" stands for the kernel's name until it is known.
@@ -32,7 +28,8 @@ class ProductText {
     scratch_ = buffers;
     errors_ = buffers + (shape.splits > 1 ? 1 : 0);
     const bool tensor = shape.core != Core::kSimple && shape.core != Core::kFma;
-    if (mod(extent_of(form.columns), 4).is(0) && size_of(acc_type(form.dtype)) == 4) parts_ = 4;
+    if (mod(extent_of(form.columns), 4).is(0) && size_of(loop::compute_type(form.dtype)) == 4)
+      parts_ = 4;
     if (tensor || shape.splits > 1) {
       put_ = !epilogue ? form.put : form.swapped ? 1 : element_lanes(*epilogue);
     }
@@ -123,7 +120,7 @@ class ProductText {
     p.blocks = batch * ceildiv(rows, s_.bm) * ceildiv(columns, s_.bn) * s_.splits;
     if (walks_) p.blocks = min(p.blocks, Dim(kMultiprocessors));
     if (s_.splits == 1) return;
-    const auto bytes = static_cast<std::int64_t>(size_of(acc_type(f_.dtype)));
+    const auto bytes = static_cast<std::int64_t>(size_of(loop::compute_type(f_.dtype)));
     p.scratch_sizes = {ceildiv(elements * s_.splits * bytes, 8)};
     p.finish_blocks = ceildiv(elements, 1024);
   }
@@ -142,7 +139,7 @@ class ProductText {
 
   /// Of a sum on its way to where it is stored.
   std::string sum_type() const {
-    return packed_ ? memory_type(f_.dtype) : register_type(acc_type(f_.dtype));
+    return packed_ ? memory_type(f_.dtype) : register_type(loop::compute_type(f_.dtype));
   }
 
   std::string type() const { return f_.wide ? "int64_t" : "int"; }
@@ -265,7 +262,7 @@ class ProductText {
   }
 
   std::string problem_text() {
-    const std::string acc = register_type(acc_type(f_.dtype));
+    const std::string acc = register_type(loop::compute_type(f_.dtype));
     std::string text = str("struct @_p {\n  typedef ", type(), " I;\n  typedef ", acc,
                            " ACC;\n  typedef @_k K;\n  typedef @_a A;\n  typedef @_b B;\n");
     text += str("  typedef ", sum_type(), " S;\n  static constexpr bool PUTS_PIECES = ",
@@ -371,7 +368,7 @@ class ProductText {
                 " + c0 + c1 + c2);\n  }\n");
     const DType t = f_.dtype;
     const auto stored = [&](const char* value) {
-      return stored_text(t, rounded_text(acc_type(t), t, value));
+      return stored_text(t, rounded_text(loop::compute_type(t), t, value));
     };
     text += str(kStatic, "void put(const pl_word* w, int64_t batch, I m, I n, ACC sum, int&) {\n",
                 "    *place(w, batch, m, n) = ", stored("sum"), ";\n  }\n");

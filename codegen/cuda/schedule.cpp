@@ -360,18 +360,6 @@ bool mentions_rows(const Kernel& k, const Dim& d) {
                      [&](const loop::KernelIndex& x) { return loop::mentions(d, x.symbol); });
 }
 
-Dim row_count(const Kernel& k) {
-  Dim size = 1;
-  for (const loop::KernelIndex& x : k.rows) size = size * x.extent;
-  return size;
-}
-
-Dim inner_count(const Kernel& k) {
-  Dim size = 1;
-  for (const loop::KernelIndex& x : k.inner) size = size * x.extent;
-  return size;
-}
-
 std::string row_barrier(const Schedule& s) {
   if (s.along <= 32 && !s.turned) return "__syncwarp();";
   // Rows may have barriers of their own where few blocks share a multiprocessor: a barrier whose

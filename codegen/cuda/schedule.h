@@ -38,9 +38,6 @@ struct Schedule {
 
 Schedule schedule_of(const loop::Kernel& kernel);
 
-Dim row_count(const loop::Kernel& kernel);
-Dim inner_count(const loop::Kernel& kernel);
-
 /// Where the threads of a row meet.
 std::string row_barrier(const Schedule& schedule);
 
