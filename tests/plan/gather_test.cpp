@@ -103,7 +103,6 @@ class Contents {
   }
 
  private:
-
   int state_buffer(const std::string& name) const {
     for (const StateBinding& s : p_.states) {
       if (s.state.name == name) return p_.values[at(s.held)].buffer;

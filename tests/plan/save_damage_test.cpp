@@ -147,7 +147,8 @@ TEST(SaveDamage, OtherMembers) {
             "a text in quotation marks is expected): compile again");
   EXPECT_EQ(changed("graph_name \"g\"", "graph_name \"\\x\""),
             "a text has an escape that is none of \\\", \\\\, \\n, \\u00XX): compile again");
-  EXPECT_EQ(changed("}\n\"\"\"", "}\n\"\""), "a text of several lines does not end): compile again");
+  EXPECT_EQ(changed("}\n\"\"\"", "}\n\"\""),
+            "a text of several lines does not end): compile again");
   EXPECT_EQ(changed("f32 [ 2 ] x", "f32 [ 3 ] x"), "an array f32[3] has 8 bytes): compile again");
   EXPECT_EQ(changed("f32 [ 2 ] x", "f32 [ -2 ] x"),
             "an array cannot have the shape [-2]): compile again");
