@@ -1,4 +1,6 @@
 // Loop kernels as CUDA text, run on a device: every schedule, odd sizes, all dtypes.
+#include <random>
+
 #include "codegen/cuda/product_element.h"
 #include "tests/codegen/cuda_case.h"
 
@@ -291,15 +293,15 @@ TEST(CudaPrint, AnElementIsWhatItsFormulaMakes) {
   std::mt19937 random(3);
   std::vector<float> tile(30), bias(5);
   std::vector<bf16> more(30), result(30);
-  const auto fill = [&]<class T>(std::vector<T>& numbers, DType t) {
-    const Bytes b = random_bytes(t, static_cast<std::int64_t>(numbers.size()), 2, random);
-    std::memcpy(numbers.data(), b.data(), b.size());
-    char* data = device->allocate(static_cast<std::int64_t>(b.size()), "a buffer");
-    device->write(data, b.data(), static_cast<std::int64_t>(b.size()));
+  std::normal_distribution<float> normal;
+  const auto fill = [&]<class T>(std::vector<T>& numbers) {
+    for (T& number : numbers) number = static_cast<T>(normal(random));
+    const auto bytes = static_cast<std::int64_t>(numbers.size() * sizeof(T));
+    char* data = device->allocate(bytes, "a buffer");
+    device->write(data, numbers.data(), bytes);
     return reinterpret_cast<plait::cuda::Word>(data);
   };
-  const std::vector<plait::cuda::Word> words{fill(tile, DType::f32), fill(bias, DType::f32),
-                                             fill(more, DType::bf16), fill(result, DType::bf16)};
+  const std::vector<plait::cuda::Word> words{fill(tile), fill(bias), fill(more), fill(result)};
   device->launch({module->function("each"), 1, 32, 0, words});
   device->wait();
   device->read(result.data(), reinterpret_cast<const char*>(words[3]), 60);

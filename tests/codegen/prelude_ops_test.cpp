@@ -9,67 +9,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "codegen/prelude.h"
 #include "codegen/prelude_text.h"
-#include "loop/scalar.h"
+#include "tests/codegen/prelude_functions.h"
 
-namespace plait {
+namespace plait::codegen {
 namespace {
 
 using loop::ScalarOp;
-
-template <class T>
-struct Entry {
-  ScalarOp op;
-  T (*one)(T) = nullptr;
-  T (*two)(T, T) = nullptr;
-  T (*three)(T, T, T) = nullptr;
-  T operator()(T a, T b, T c) const { return one ? one(a) : two ? two(a, b) : three(a, b, c); }
-};
-
-const Entry<float> kFloat[] = {
-    {.op = ScalarOp::kNeg, .one = pl_neg_f},         {.op = ScalarOp::kAbs, .one = pl_abs_f},
-    {.op = ScalarOp::kSqrt, .one = pl_sqrt_f},       {.op = ScalarOp::kFloor, .one = pl_floor_f},
-    {.op = ScalarOp::kCeil, .one = pl_ceil_f},       {.op = ScalarOp::kRound, .one = pl_round_f},
-    {.op = ScalarOp::kTrunc, .one = pl_trunc_f},     {.op = ScalarOp::kNot, .one = pl_not_f},
-    {.op = ScalarOp::kAdd, .two = pl_add_f},         {.op = ScalarOp::kSub, .two = pl_sub_f},
-    {.op = ScalarOp::kMul, .two = pl_mul_f},         {.op = ScalarOp::kDiv, .two = pl_div_f},
-    {.op = ScalarOp::kFloorDiv, .two = pl_fdiv_f},   {.op = ScalarOp::kMod, .two = pl_mod_f},
-    {.op = ScalarOp::kMax, .two = pl_max_f},         {.op = ScalarOp::kMin, .two = pl_min_f},
-    {.op = ScalarOp::kLt, .two = pl_lt_f},           {.op = ScalarOp::kLe, .two = pl_le_f},
-    {.op = ScalarOp::kEq, .two = pl_eq_f},           {.op = ScalarOp::kAnd, .two = pl_and_f},
-    {.op = ScalarOp::kOr, .two = pl_or_f},           {.op = ScalarOp::kXor, .two = pl_xor_f},
-    {.op = ScalarOp::kSelect, .three = pl_select_f},
-};
-
-const Entry<double> kDouble[] = {
-    {.op = ScalarOp::kNeg, .one = pl_neg_d},         {.op = ScalarOp::kAbs, .one = pl_abs_d},
-    {.op = ScalarOp::kSqrt, .one = pl_sqrt_d},       {.op = ScalarOp::kFloor, .one = pl_floor_d},
-    {.op = ScalarOp::kCeil, .one = pl_ceil_d},       {.op = ScalarOp::kRound, .one = pl_round_d},
-    {.op = ScalarOp::kTrunc, .one = pl_trunc_d},     {.op = ScalarOp::kNot, .one = pl_not_d},
-    {.op = ScalarOp::kAdd, .two = pl_add_d},         {.op = ScalarOp::kSub, .two = pl_sub_d},
-    {.op = ScalarOp::kMul, .two = pl_mul_d},         {.op = ScalarOp::kDiv, .two = pl_div_d},
-    {.op = ScalarOp::kFloorDiv, .two = pl_fdiv_d},   {.op = ScalarOp::kMod, .two = pl_mod_d},
-    {.op = ScalarOp::kMax, .two = pl_max_d},         {.op = ScalarOp::kMin, .two = pl_min_d},
-    {.op = ScalarOp::kLt, .two = pl_lt_d},           {.op = ScalarOp::kLe, .two = pl_le_d},
-    {.op = ScalarOp::kEq, .two = pl_eq_d},           {.op = ScalarOp::kAnd, .two = pl_and_d},
-    {.op = ScalarOp::kOr, .two = pl_or_d},           {.op = ScalarOp::kXor, .two = pl_xor_d},
-    {.op = ScalarOp::kSelect, .three = pl_select_d},
-};
-
-const Entry<std::int64_t> kInteger[] = {
-    {.op = ScalarOp::kNeg, .one = pl_neg_i},       {.op = ScalarOp::kAbs, .one = pl_abs_i},
-    {.op = ScalarOp::kFloor, .one = pl_floor_i},   {.op = ScalarOp::kCeil, .one = pl_ceil_i},
-    {.op = ScalarOp::kRound, .one = pl_round_i},   {.op = ScalarOp::kTrunc, .one = pl_trunc_i},
-    {.op = ScalarOp::kNot, .one = pl_not_i},       {.op = ScalarOp::kAdd, .two = pl_add_i},
-    {.op = ScalarOp::kSub, .two = pl_sub_i},       {.op = ScalarOp::kMul, .two = pl_mul_i},
-    {.op = ScalarOp::kFloorDiv, .two = pl_fdiv_i}, {.op = ScalarOp::kMod, .two = pl_mod_i},
-    {.op = ScalarOp::kPow, .two = pl_pow_i},       {.op = ScalarOp::kMax, .two = pl_max_i},
-    {.op = ScalarOp::kMin, .two = pl_min_i},       {.op = ScalarOp::kLt, .two = pl_lt_i},
-    {.op = ScalarOp::kLe, .two = pl_le_i},         {.op = ScalarOp::kEq, .two = pl_eq_i},
-    {.op = ScalarOp::kAnd, .two = pl_and_i},       {.op = ScalarOp::kOr, .two = pl_or_i},
-    {.op = ScalarOp::kXor, .two = pl_xor_i},       {.op = ScalarOp::kSelect, .three = pl_select_i},
-};
 
 /// Equal bits, or both NaN.
 template <class T>
@@ -101,9 +47,9 @@ std::vector<T> operands() {
 }
 
 template <class T, std::size_t N>
-void expect_as_interpreted(const Entry<T> (&entries)[N]) {
+void expect_as_interpreted(const PreludeFunction<T> (&entries)[N]) {
   const std::vector<T> list = operands<T>();
-  for (const Entry<T>& entry : entries) {
+  for (const PreludeFunction<T>& entry : entries) {
     const bool divides = entry.op == ScalarOp::kFloorDiv || entry.op == ScalarOp::kMod;
     for (const T a : list) {
       for (const T b : list) {
@@ -116,9 +62,9 @@ void expect_as_interpreted(const Entry<T> (&entries)[N]) {
   }
 }
 
-TEST(PreludeOps, FloatsAsInterpreted) { expect_as_interpreted(kFloat); }
-TEST(PreludeOps, DoublesAsInterpreted) { expect_as_interpreted(kDouble); }
-TEST(PreludeOps, IntegersAsInterpreted) { expect_as_interpreted(kInteger); }
+TEST(PreludeOps, FloatsAsInterpreted) { expect_as_interpreted(kExactFloat); }
+TEST(PreludeOps, DoublesAsInterpreted) { expect_as_interpreted(kExactDouble); }
+TEST(PreludeOps, IntegersAsInterpreted) { expect_as_interpreted(kExactInteger); }
 
 /// A limit that the compiler sees takes another way than one that it does not.
 template <class T, T (*kMax)(T, T), T (*kMin)(T, T)>
@@ -158,7 +104,7 @@ bool integers_have(ScalarOp op) {
 }
 
 TEST(PreludeOps, TheTextHasAFunctionForEveryOperation) {
-  const std::string_view text = codegen::prelude_text();
+  const std::string_view text = prelude_text();
   for (std::size_t i = static_cast<std::size_t>(ScalarOp::kNeg); i < loop::kScalarInfo.size();
        ++i) {
     const auto op = static_cast<ScalarOp>(i);
@@ -171,4 +117,4 @@ TEST(PreludeOps, TheTextHasAFunctionForEveryOperation) {
 }
 
 }  // namespace
-}  // namespace plait
+}  // namespace plait::codegen
