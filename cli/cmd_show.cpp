@@ -21,6 +21,7 @@ namespace {
 
 constexpr Flag kShowFlags[] = {
     {"--after", "PASS", "run the passes, or the stages of planning, up to this one and show what it leaves"},
+    {"--kernels", "", "of stages that leave steps: the contractions and kernels of each as well"},
     {"--grad", "", "differentiate the first fetch with respect to all trained states"},
     {"--timing", "", "run the passes and print the time of each on standard error"},
     {"--log", "", "run the passes and print what they decided, and why, on standard error"},
@@ -98,7 +99,16 @@ ir::Graph run_passes(const ir::Graph& graph, const Args& args) {
   return result.graph;
 }
 
+void check_kernels(const Args& args) {
+  if (!args.has("--kernels")) return;
+  const std::vector<std::string> stages = stages_of_steps();
+  if (std::find(stages.begin(), stages.end(), args.text("--after")) != stages.end()) return;
+  throw UsageError("--kernels goes with --after and a stage that leaves steps: " +
+                   join(stages, ", "));
+}
+
 void run_show(const Args& args) {
+  check_kernels(args);
   if (io::is_safetensors(args.words()[0])) {
     if (args.has("--as") || runs_passes(args) || args.has("--graph") || args.has("--set")) {
       throw UsageError("a safetensors file holds tensors, no graph: only --json goes with it");

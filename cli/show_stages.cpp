@@ -11,6 +11,7 @@
 #include "io/file.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
+#include "plan/stage_text.h"
 #include "plan/stages.h"
 
 namespace plait::cli {
@@ -74,6 +75,14 @@ bool is_stage(std::string_view name) {
                      [&](const plan::Stage& stage) { return stage.name == name; });
 }
 
+std::vector<std::string> stages_of_steps() {
+  std::vector<std::string> names;
+  for (const plan::Stage& stage : plan::stages()) {
+    if (stage.leaves_steps) names.emplace_back(stage.name);
+  }
+  return names;
+}
+
 std::string show_stage(const ir::Graph& graph, const Args& args) {
   Dump dump(args, graph.name);
   dump.write("input", ".plait", dump.is_wanted() ? ir::print(graph) : "");
@@ -93,7 +102,8 @@ std::string show_stage(const ir::Graph& graph, const Args& args) {
   stages.after_each = [&](const plan::Stage& stage, const plan::Planning& so_far) {
     const bool last = stage.name == args.text("--after");
     if (!last && !dump.is_wanted()) return;
-    text = stage.text(so_far);
+    const bool with_kernels = stage.leaves_steps && args.has("--kernels");
+    text = with_kernels ? plan::kernels_text(so_far) : stage.text(so_far);
     dump.write(stage.name, ".txt", text);
   };
   plan::run_stages(planning, stages);

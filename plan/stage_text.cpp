@@ -4,6 +4,7 @@
 #include "base/at.h"
 #include "base/text.h"
 #include "ir/text.h"
+#include "loop/kernel_text.h"
 
 namespace plait::plan {
 namespace {
@@ -23,32 +24,84 @@ std::string name_of(const ir::Graph& graph, ir::ValueId v) {
   return (graph.value(v).producer == ir::kNone ? "" : "%") + graph.value(v).name;
 }
 
+/// Every line two columns further in.
+std::string indented(const std::string& text) {
+  std::string out;
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.empty()) out += "  " + line;
+    out += '\n';
+  }
+  out.pop_back();  // the text ends with its last line
+  return out;
+}
+
 class Steps {
  public:
   explicit Steps(const Planning& planning) : p_(planning) {}
 
-  std::string run() const {
+  /// A line for each; with its kernels behind it where these are asked for.
+  std::string run(bool with_kernels) {
     std::string out;
     for (std::size_t i = 0; i < p_.draft.steps.size(); ++i) {
       const DraftStep& d = p_.draft.steps[i];
       out += str("step ", i, " ", d.step.kernel, " ", d.step.kind, "  (", names(d.reads), ") -> (",
                  names(d.writes), ")", d.step.path.empty() ? "" : "  @ " + d.step.path, "\n");
+      if (with_kernels) out += kernels(d, i);
     }
     return out;
   }
 
  private:
+  std::string name(ir::ValueId v) const {
+    if (v == ir::kNone) return "the product";
+    const auto copy = p_.draft.again.find(v);
+    return copy == p_.draft.again.end() ? name_of(p_.graph(), v)
+                                        : name_of(p_.graph(), copy->second) + ".again";
+  }
+
   std::string names(const std::vector<ir::ValueId>& values) const {
     std::vector<std::string> out;
-    for (ir::ValueId v : values) {
-      const auto copy = p_.draft.again.find(v);
-      out.push_back(copy == p_.draft.again.end() ? name_of(p_.graph(), v)
-                                                 : name_of(p_.graph(), copy->second) + ".again");
-    }
+    for (ir::ValueId v : values) out.push_back(name(v));
     return join(out, ", ");
   }
 
+  /// Kernels stand in the order of the calls: one for a loop, one for each part of a product that
+  /// something follows.
+  std::string kernels(const DraftStep& d, std::size_t step) {
+    std::string out;
+    std::size_t next = 0;
+    const auto kernel = [&] {
+      std::vector<std::string> buffers;
+      for (std::size_t b = 0; b < d.values[next].size(); ++b) {
+        buffers.push_back(str("b", b, " = ", name(d.values[next][b])));
+      }
+      const loop::Kernel& k = *d.kernels[next++];
+      out += once(k.epilogue ? "epilogue" : "kernel", loop::print(k), buffers, step);
+    };
+    for (const Call& call : d.step.calls) {
+      if (std::holds_alternative<LoopCall>(call)) kernel();
+      const auto* product = std::get_if<ProductCall>(&call);
+      for (std::size_t p = 0; product && p < product->parts.size(); ++p) {
+        std::vector<std::string> operands{"a = " + name(product->a), "b = " + name(product->b)};
+        const bool bare = product->c != ir::kNone;
+        if (bare) operands.push_back("c = " + name(product->c));
+        out += once("contraction", loop::print(product->parts[p].contraction), operands, step);
+        if (!bare) kernel();
+      }
+    }
+    return out;
+  }
+
+  /// A text, or in which step it stood already; what is read and written in a comment.
+  std::string once(std::string_view what, const std::string& text,
+                   const std::vector<std::string>& buffers, std::size_t step) {
+    const auto [known, fresh] = known_.try_emplace(text, step);
+    const std::string where = fresh ? "" : str(": the ", what, " of step ", known->second);
+    return str("  # ", join(buffers, ", "), where, "\n", fresh ? indented(text) : "");
+  }
+
   const Planning& p_;
+  std::map<std::string, std::size_t> known_;
 };
 
 }  // namespace
@@ -101,7 +154,9 @@ std::string group_text(const Planning& planning) {
   return out;
 }
 
-std::string steps_text(const Planning& planning) { return Steps(planning).run(); }
+std::string steps_text(const Planning& planning) { return Steps(planning).run(false); }
+
+std::string kernels_text(const Planning& planning) { return Steps(planning).run(true); }
 
 std::string program_text(const Planning& planning) {
   Program program = planning.program;

@@ -16,6 +16,9 @@ std::string layout_text(const Planning& planning);
 std::string group_text(const Planning& planning);
 /// Steps in order: kernel id, what they read and write.
 std::string steps_text(const Planning& planning);
+/// The same, with the contractions and kernels of each step behind it (loop/kernel_text.h), those
+/// of several once.
+std::string kernels_text(const Planning& planning);
 /// The program's own text form.
 std::string program_text(const Planning& planning);
 

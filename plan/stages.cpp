@@ -73,11 +73,11 @@ constexpr Stage kStages[] = {
     {"facts", facts, facts_text, "what every later stage asks of a node, worked out once"},
     {"layout", layout, layout_text, "before group: iteration spaces meet in memory order"},
     {"group", group, group_text, "before choose: an implementation is for a group"},
-    {"choose", choose, steps_text, "lowers each group and takes what the target offers for it"},
-    {"order", order, steps_text, "before recompute: what is far from its reader is known then"},
-    {"recompute", recompute, steps_text, "before batch and join, which make steps larger"},
-    {"batch", batch, steps_text, "before join: several products as one launch of the target's own"},
-    {"join", join_steps, steps_text, "before place: which steps there are decides who lives when"},
+    {"choose", choose, steps_text, "lowers each group and takes what the target offers", true},
+    {"order", order, steps_text, "before recompute: what is far from its reader is known", true},
+    {"recompute", recompute, steps_text, "before batch and join, which make steps larger", true},
+    {"batch", batch, steps_text, "before join: several products as one launch", true},
+    {"join", join_steps, steps_text, "before place: which steps there are says who lives", true},
     {"place", place_buffers, program_text, "last: aliases, offsets, and calls that name buffers"},
 };
 // clang-format on

@@ -17,14 +17,15 @@ struct Stage {
   std::string_view name;
   void (*run)(Planning&);
   std::string (*text)(const Planning&);
-  std::string_view why;  // it stands here
+  std::string_view why;       // it stands here
+  bool leaves_steps = false;  // kernels_text() has more of them
 };
 
 std::span<const Stage> stages();
 std::vector<std::string> stage_names();
 
 struct StageOptions {
-  std::string stop_after;                                                  // empty: none
+  std::string stop_after;  // empty: none
   std::function<void(const Stage&, const Planning&)> after_each = nullptr;
 };
 

@@ -5,6 +5,7 @@
 
 #include "io/file.h"
 #include "ir/text.h"
+#include "loop/kernel_text.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
 #include "tests/cli/program.h"
@@ -69,6 +70,33 @@ TEST_F(Show, AfterAnUnknownPass) {
   EXPECT_EQ(o.code, 1);
   EXPECT_TRUE(o.err.starts_with("plait: there is no pass 'simplyfy'. Did you mean 'simplify'?"))
       << o.err;
+}
+
+/// Every step with what it runs; what stands there is kernels' own text form.
+TEST_F(Show, KernelsOfSteps) {
+  const std::string command = "show 'model:mlp?dtype=f32' --after choose --backend null";
+  const Outcome steps = plait(command), o = plait(command + " --kernels");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ(steps.out.find("contraction"), std::string::npos);
+  const std::size_t first = o.out.find("  contraction f32 {\n"), end = o.out.find("\n  }\n", first);
+  ASSERT_NE(end, std::string::npos) << o.out;
+  const loop::Contraction c = loop::parse_contraction(o.out.substr(first, end + 4 - first));
+  EXPECT_TRUE(operations(c).is(2 * 64 * 8 * 8));
+  const std::size_t kernel = o.out.find("  epilogue "), last = o.out.find("\n  }\n", kernel);
+  ASSERT_NE(last, std::string::npos) << o.out;
+  EXPECT_TRUE(loop::parse_kernel(o.out.substr(kernel, last + 4 - kernel)).epilogue);
+  EXPECT_NE(o.out.find("  # a = x, b = 0.W\n"), std::string::npos) << o.out;
+}
+
+TEST_F(Show, KernelsAreOfStagesThatLeaveSteps) {
+  for (const std::string after : {"", " --after group", " --after dead", " --after place"}) {
+    const Outcome o = plait("show " + file + after + " --kernels");
+    EXPECT_EQ(o.code, 2);
+    EXPECT_TRUE(
+        o.err.starts_with("plait: --kernels goes with --after and a stage that leaves steps: "
+                          "choose, order, recompute, batch, join"))
+        << o.err;
+  }
 }
 
 TEST_F(Show, Gradients) {

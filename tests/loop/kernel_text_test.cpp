@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <random>
 
 #include "tests/loop/same_kernel.h"
@@ -70,6 +72,21 @@ TEST(KernelText, RoundTrips) {
     EXPECT_EQ(print(c), text);
     EXPECT_EQ(difference(parse_contraction(print(c)), c), "");
   }
+}
+
+/// The first block of the page that begins so, up to the end of its braces.
+std::string example(const std::string& page, const std::string& begin) {
+  const std::size_t first = page.find("\n" + begin) + 1;
+  return page.substr(first, page.find("\n}\n", first) + 3 - first);
+}
+
+TEST(KernelText, TheExampleInTheDocsRoundTrips) {
+  std::ifstream file("docs/text_form.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string kernel = example(page, "symbol n = 1..64\n\nkernel ");
+  EXPECT_EQ(print(parse_kernel(kernel, "docs/text_form.md")), kernel);
+  const std::string product = example(page, "contraction ");
+  EXPECT_EQ(print(parse_contraction(product, "docs/text_form.md")), product);
 }
 
 TEST(KernelText, SaysWhatTheFieldsAre) {
