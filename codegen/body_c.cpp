@@ -32,22 +32,6 @@ std::string chosen_text(DType held, const std::string& loaded, const std::string
   return str("((", loaded, " & m", key, ") | r", key, ")");
 }
 
-/// The mask and the other value's bits, once per row.
-std::string mask_text(DType held, double otherwise, const std::string& key) {
-  const std::string other = other_text(held, otherwise);
-  if (held == DType::f64) {
-    return str("const uint64_t m", key, " = -(uint64_t)h", key, ", r", key, " = ~m", key,
-               " & pl_bits_d(", other, ");");
-  }
-  if (is_float(held)) {
-    return str("const uint32_t m", key, " = -(uint32_t)h", key, ", r", key, " = ~m", key,
-               " & pl_bits_f(", other, ");");
-  }
-  const std::string type = register_type(held);
-  return str("const ", type, " m", key, " = -(", type, ")h", key, ", r", key, " = ~m", key, " & ",
-             other, ";");
-}
-
 }  // namespace
 
 void Body::count() {
@@ -127,37 +111,18 @@ std::string Body::element(const loop::KernelLoad& load) {
   return str("b", load.buffer + first_, "[", index_text(load.offset, n_), "]");
 }
 
-/// An element through a pointer that was set up before the inner loop, where there is one.
-std::string Body::element(const loop::KernelLoad& load, Level level, const std::string& key) {
-  if (level != Level::kInner) return element(load);
-  DimBindings none;
-  Dim inside = 0;
-  bool linear = true;
-  for (const loop::KernelIndex& x : k_.inner) {
-    const loop::Linear l = loop::coefficient_of(load.offset, x.symbol);
-    linear = linear && l.is_linear;
-    none.emplace(x.symbol, Dim(0));
-    inside = inside + l.coefficient * loop::symbol_of(x);
-  }
-  if (linear) {
-    const Dim base = load.offset.substitute(none);
-    if (level_of(k_, base) != Level::kInner) {
-      return str(key, "[", inside.is(0) ? "0" : index_text(inside, n_), "]");
-    }
-  }
-  return element(load);
-}
-
-/// A load in the inner loop whose guards hold or fail for the whole row. It then reads from the
-/// buffer's start where they fail, so that the loop has no branch.
+/// An operand in the inner loop whose guards hold or fail for the whole row, so that the loop has
+/// no branch. A load then reads from the buffer's start where they fail.
 bool Body::is_hoisted(const KernelOperand& o) const {
-  if (o.kind != KernelOperand::kLoad || o.guards.empty()) return false;
-  if (level_of(k_, o.load.offset) != Level::kInner) return false;
+  if (o.guards.empty()) return false;
   for (const loop::Guard& g : o.guards) {
     for (const Dim* d : {&g.index, &g.lo, &g.hi}) {
       if (level_of(k_, *d) == Level::kInner) return false;
     }
   }
+  if (o.kind == KernelOperand::kLet) return k_.lets[at(o.let)].level == Level::kInner;
+  if (o.kind != KernelOperand::kLoad) return false;
+  if (level_of(k_, o.load.offset) != Level::kInner) return false;
   DimBindings none;
   for (const loop::KernelIndex& x : k_.inner) {
     const loop::Linear l = loop::coefficient_of(o.load.offset, x.symbol);
@@ -194,7 +159,7 @@ Piece Body::operand(const Let& let, const KernelOperand& o, const std::string& k
   if (!o.guards.empty()) {
     const std::string other = other_text(held, o.otherwise);
     if (is_hoisted(o) && let.level == Level::kInner) {
-      p.text = chosen_text(held, p.text, key.substr(1));
+      if (!all_hold_) p.text = chosen_text(held, p.text, key.substr(1));
     } else {
       p.text = str("((", guard_text(o.guards), ") ? ", p.text, " : ", other, ")");
     }
@@ -301,48 +266,6 @@ void Body::stores(Lines& out, int stage, Level level) {
     const DType dtype = k_.buffers[at(s.buffer)].dtype;
     const std::string place = element({s.buffer, s.offset}, level_of(k_, s.offset), str("z", j));
     out.add(str(place, " = ", stored_text(dtype, value(s.let)), ";"));
-  }
-}
-
-/// Addresses that do not move in the inner loop but for its own index.
-void Body::pointers(Lines& out, int stage) {
-  DimBindings none;
-  for (const loop::KernelIndex& x : k_.inner) none.emplace(x.symbol, Dim(0));
-  const auto set_up = [&](const loop::KernelLoad& load, const std::string& key, bool constant,
-                          const std::string& when) {
-    if (level_of(k_, load.offset) != Level::kInner) return;
-    for (const loop::KernelIndex& x : k_.inner) {
-      if (!loop::coefficient_of(load.offset, x.symbol).is_linear) return;
-    }
-    const Dim base = load.offset.substitute(none);
-    if (level_of(k_, base) == Level::kInner) return;
-    out.add(str(
-        constant ? "const " : "", memory_type(k_.buffers[at(load.buffer)].dtype), "* const ", key,
-        " = b", load.buffer + first_, " + ",
-        when.empty() ? index_text(base, n_) : str("(", when, " ? ", index_text(base, n_), " : 0)"),
-        ";"));
-  };
-  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
-    const Let& let = k_.lets[i];
-    if (let.stage != stage || let.level != Level::kInner) continue;
-    for (std::size_t j = 0; j < let.operands.size(); ++j) {
-      const KernelOperand& o = let.operands[j];
-      if (o.kind != KernelOperand::kLoad || is_partial(o)) continue;
-      const std::string holds = is_hoisted(o) ? str("h", i, "_", j) : "";
-      if (!holds.empty()) {
-        out.add(str("const int ", holds, " = ", guard_text(o.guards), ";"));
-        out.add(mask_text(k_.buffers[at(o.load.buffer)].dtype, o.otherwise, str(i, "_", j)));
-      }
-      set_up(o.load, str("q", i, "_", j), true, holds);
-    }
-  }
-  for (std::size_t j = 0; j < k_.stores.size(); ++j) {
-    const loop::KernelStore& s = k_.stores[j];
-    const Let& let = k_.lets[at(s.let)];
-    const int when = let.reduce == Reduce::kNone ? let.stage : let.stage + 1;
-    if (!is_column_store(s) && store_level(s) == Level::kInner && when == stage) {
-      set_up({s.buffer, s.offset}, str("z", j), false, "");
-    }
   }
 }
 

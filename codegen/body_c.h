@@ -2,6 +2,7 @@
 // on tiles and epilogues inside a generated contraction.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -60,16 +61,32 @@ class Body {
   void count();
   void let(Lines& out, int i, const std::string& tile);
   void stores(Lines& out, int stage, loop::Level level);
-  void inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
-                  const std::string& tile);
   /// Row sums: the clause of a loop that adds to them, the numbers of those that are made of
   /// blocks, and the text with which a block begins.
   struct RowSums {
     std::string clause, begin;
     std::vector<std::string> blocked;
   };
+  void inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
+                  const std::string& tile);
+  void inner_points(Lines& out, int stage, const std::string& begin, const std::string& end,
+                    const std::string& tile, const RowSums& sums, const std::vector<char>& pass);
+  std::vector<std::vector<char>> passes(int stage) const;
+  void prefetches(Lines& out, int stage);
   RowSums declare_sums(Lines& out, int stage);
+  struct ColumnRun {
+    std::size_t let = 0;  // the first of them
+    int first = 0, count = 1;
+  };
+  std::vector<ColumnRun> column_runs() const;
+  void open_run(Lines& out, const ColumnRun& run, const std::string& count);
+  std::string column_count(const loop::Let& let);
+  void begin_columns(Lines& out);
   void add_columns(Lines& out);
+  void add_tasks(Lines& out);
+  std::vector<std::string> row_guards(int stage);
+  void place(Lines& out, const loop::KernelLoad& load, const std::string& key, bool constant,
+             const std::string& when);
   void pointers(Lines& out, int stage);
   std::string lanes_text(int stage) const;
   Piece operand(const loop::Let& let, const loop::KernelOperand& o, const std::string& key,
@@ -96,6 +113,17 @@ class Body {
   std::vector<std::string> extents_;  // text of each inner index's extent
   bool may_fail_ = false;
   bool counted_ = false;
+  bool all_hold_ = false;  // the row's guards hold, where text is made now
+  /// A pointer that is set up before the inner loop, and how far from it an element lies.
+  struct Place {
+    std::string pointer;
+    std::int64_t distance = 0;
+    int buffer = 0;
+    Dim base;
+    std::string when;
+    bool constant = false;
+  };
+  std::map<std::string, Place> places_;  // by operand or store
 };
 
 }  // namespace plait::codegen

@@ -1,5 +1,4 @@
-// Rows of a kernel in C: what stands before them, their inner loops, and what is left to do behind
-// them all.
+// Rows of a kernel in C: what stands before them, and their inner loops.
 #include <algorithm>
 
 #include "base/at.h"
@@ -53,9 +52,9 @@ void Body::prologue(Lines& out) {
     out.add(str(constant, type, "* const b", b + at(first_), " = (", constant, type, "*)p[",
                 b + at(first_), "];"));
   }
-  const std::string size = kept_ > 0 || k_.has_columns() ? n_.text(inner_count(k_)) : "";
-  if (kept_ > 0) out.add(str("const int64_t room_ = (", size, " * 8 + 63) & ~INT64_C(63);"));
-  int column = 0;
+  if (kept_ > 0) {
+    out.add(str("const int64_t room_ = (", n_.text(inner_count(k_)), " * 8 + 63) & ~INT64_C(63);"));
+  }
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& let = k_.lets[i];
     if (let.kept) {
@@ -63,23 +62,8 @@ void Body::prologue(Lines& out) {
       out.add(str(type, "* const s", kept_of_[i], " = (", type, "*)(scratch + ", kept_of_[i],
                   " * room_);"));
     }
-    if (let.column) {
-      const std::string type = register_type(let.compute);
-      const std::string count = let.level == Level::kInner ? size : "1";
-      const std::string area = str("p[", k_.buffers.size() + at(first_ + column), "]");
-      if (loop::is_blocked_column(k_, let)) {
-        // f64 for the blocks, behind them f32 for the one that grows
-        out.add(str("double* const d", column, " = (double*)", area, " + task * 2 * ", count, ";"));
-        out.add(str("float* const c", column, " = (float*)(d", column, " + ", count, ");"));
-        out.add(str("for (int64_t j = 0; j < ", count, "; ++j) d", column, "[j] = 0;"));
-      } else {
-        out.add(str(type, "* const c", column, " = (", type, "*)", area, " + task * ", count, ";"));
-      }
-      out.add(str("for (int64_t j = 0; j < ", count, "; ++j) c", column,
-                  "[j] = ", identity_text(let.reduce, let.compute), ";"));
-      ++column;
-    }
   }
+  begin_columns(out);
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     if (k_.lets[i].level == Level::kCall) let(out, static_cast<int>(i), "");
   }
@@ -143,11 +127,70 @@ Body::RowSums Body::declare_sums(Lines& out, int stage) {
   return sums;
 }
 
+/// The statements of the inner loop of a stage, or of several loops one behind the other: where all
+/// it does is to add to more columns than there are registers for addresses.
+std::vector<std::vector<char>> Body::passes(int stage) const {
+  constexpr std::size_t kMost = 5;
+  std::vector<char> all(k_.lets.size(), 0);
+  std::vector<std::size_t> columns;
+  bool only_columns = true;
+  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
+    const Let& l = k_.lets[i];
+    if (l.stage != stage || l.level != Level::kInner) continue;
+    all[i] = 1;
+    if (l.column) columns.push_back(i);
+    only_columns =
+        only_columns && !l.kept && l.index.empty() && (l.column || l.reduce == Reduce::kNone);
+  }
+  for (const loop::KernelStore& s : k_.stores) {
+    only_columns = only_columns && (is_column_store(s) || store_level(s) != Level::kInner);
+  }
+  if (!only_columns || columns.size() <= kMost) return {all};
+  const std::size_t count = (columns.size() + kMost - 1) / kMost;
+  std::vector<std::vector<char>> out(count, std::vector<char>(k_.lets.size(), 0));
+  for (std::size_t c = 0; c < columns.size(); ++c) out[c * count / columns.size()][columns[c]] = 1;
+  for (std::vector<char>& pass : out) {  // with all that its columns are made of
+    for (std::size_t i = k_.lets.size(); i-- > 0;) {
+      if (!pass[i]) continue;
+      for (const KernelOperand& o : k_.lets[i].operands) {
+        if (o.kind == KernelOperand::kLet && all[at(o.let)]) pass[at(o.let)] = 1;
+      }
+    }
+  }
+  return out;
+}
+
 void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
                       const std::string& tile) {
   const RowSums sums = declare_sums(out, stage);
   if (!has_inner(stage) || inner_count(k_).is(0)) return;
-  pointers(out, stage);
+  prefetches(out, stage);
+  const std::vector<std::vector<char>> all = passes(stage);
+  const auto loops = [&] {
+    pointers(out, stage);
+    for (const std::vector<char>& pass : all) {
+      inner_points(out, stage, begin, end, tile, sums, pass);
+    }
+  };
+  // Most rows of a padded image lie inside of it: their loop has no masks.
+  constexpr std::size_t kFewest = 2;
+  const std::vector<std::string> guards = row_guards(stage);
+  if (guards.size() >= kFewest) {
+    out.open(str("if (", join(guards, " & "), ")"));
+    all_hold_ = true;
+    loops();
+    all_hold_ = false;
+    out.close();
+    out.open("else");
+  }
+  loops();
+  if (guards.size() >= kFewest) out.close();
+  for (const std::string& i : sums.blocked) out.add(str("const float a", i, " = (float)d", i, ";"));
+}
+
+void Body::inner_points(Lines& out, int stage, const std::string& begin, const std::string& end,
+                        const std::string& tile, const RowSums& sums,
+                        const std::vector<char>& pass) {
   const loop::RowBlocks cut = sums.blocked.empty() ? loop::RowBlocks{} : loop::row_blocks(k_);
   int outside = 0, inside = 0;  // braces, and of these those within a block
   for (std::size_t x = 0; x < k_.inner.size(); ++x) {
@@ -178,13 +221,12 @@ void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std
   }
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& l = k_.lets[i];
-    if (l.stage == stage && l.level == Level::kInner) let(out, static_cast<int>(i), tile);
+    if (pass[i]) let(out, static_cast<int>(i), tile);
   }
   stores(out, stage, Level::kInner);
   while (inside-- > 0) out.close();
   for (const std::string& i : sums.blocked) out.add(str("d", i, " += a", i, ";"));
   while (outside-- > 0) out.close();
-  for (const std::string& i : sums.blocked) out.add(str("const float a", i, " = (float)d", i, ";"));
 }
 
 void Body::row(Lines& out, const std::string& begin, const std::string& end,
@@ -217,102 +259,6 @@ void Body::row(Lines& out, const std::string& begin, const std::string& end,
     }
     stores(out, stage, Level::kRow);
     if (stage < k_.stages || has_inner(stage)) inner_loop(out, stage, begin, end, tile);
-  }
-}
-
-/// The blocks of a task's columns onto their totals.
-void Body::add_columns(Lines& out) {
-  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
-    const Let& let = k_.lets[i];
-    if (!loop::is_blocked_column(k_, let)) continue;
-    const std::string count = let.level == Level::kInner ? n_.text(inner_count(k_)) : "1";
-    const std::string c = str("c", column_of_[i], "[j]"), d = str("d", column_of_[i], "[j]");
-    out.add(str("for (int64_t j = 0; j < ", count, "; ++j) ", d, " += ", c, ", ", c, " = 0;"));
-  }
-}
-
-void Body::row_done(Lines& out) {
-  if (std::none_of(k_.lets.begin(), k_.lets.end(),
-                   [this](const Let& l) { return loop::is_blocked_column(k_, l); })) {
-    return;
-  }
-  out.open(str("if ((row - begin) % ", loop::kColumnBlock, " == ", loop::kColumnBlock - 1, ")"));
-  add_columns(out);
-  out.close();
-}
-
-void Body::epilogue(Lines& out) {
-  add_columns(out);
-  if (may_fail_) out.add("if (bad_) __atomic_fetch_or(bad, bad_, __ATOMIC_RELAXED);");
-}
-
-void Body::finish(Lines& out) {
-  count();
-  for (std::size_t b = 0; b < k_.buffers.size(); ++b) {
-    const std::string type = memory_type(k_.buffers[b].dtype);
-    out.add(str(type, "* const b", b + at(first_), " = (", type, "*)p[", b + at(first_), "];"));
-  }
-  const std::string size = n_.text(inner_count(k_));
-  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
-    const Let& let = k_.lets[i];
-    if (!let.column) continue;
-    const bool blocked = loop::is_blocked_column(k_, let);
-    const std::string type = blocked ? "double" : register_type(let.compute);
-    const bool wide = let.level == Level::kInner;
-    const std::string count = wide ? size : "1";
-    // All tasks' parts into the first one's, in their order.
-    const std::string c = str("c", column_of_[i]);
-    out.add(str(type, "* const ", c, " = (", type, "*)p[",
-                k_.buffers.size() + at(first_ + column_of_[i]), "];"));
-    // `end` is that of the widest.
-    out.add(wide ? str("const int64_t first", c, " = begin, last", c, " = end < ", size,
-                       " ? end : ", size, ";")
-                 : "const int64_t first" + c + " = 0, last" + c + " = begin == 0;");
-    out.open("for (int64_t t = 1; t < tasks; ++t)");
-    out.add("#pragma omp simd");
-    out.add(str("for (int64_t j = first", c, "; j < last", c, "; ++j) ", c, "[j] = ",
-                combined_text(let.reduce, blocked ? DType::f64 : let.compute, c + "[j]",
-                              str(c, "[t * ", blocked ? "2 * " : "", count, " + j]")),
-                ";"));
-    out.close();
-    out.open(str("for (int64_t j = first", c, "; j < last", c, "; ++j)"));
-    // The inner indices from their common number.
-    std::string rest = "j";
-    for (std::size_t x = k_.inner.size(); x-- > 0;) {
-      const std::string name = index_name(k_.inner[x].symbol);
-      out.add(x == 0 ? str("const int64_t ", name, " = ", rest, ";")
-                     : str("const int64_t ", name, " = ", rest, " % ", extents_[x], ";"));
-      rest = str("(", rest, " / ", extents_[x], ")");
-    }
-    const std::string whole = blocked ? str("(float)", c, "[j]") : c + "[j]";
-    std::string result = whole;
-    if (let.finish) {
-      std::vector<Piece> operands;
-      for (const KernelOperand& o : let.operands) {
-        if (o.kind == KernelOperand::kNumber) {
-          operands.push_back({number_text(let.compute, o.number), false});
-        } else if (o.kind == KernelOperand::kLoad) {
-          const DType held = k_.buffers[at(o.load.buffer)].dtype;
-          operands.push_back({str("(", register_type(let.compute), ")",
-                                  loaded_text(held, str("b", o.load.buffer + first_, "[",
-                                                        index_text(o.load.offset, n_), "]"))),
-                              false});
-        } else {
-          operands.push_back({});
-        }
-      }
-      result = as_number(formula(let.finish, let.compute, operands, whole, str("f", i), n_,
-                                 [&](const std::string& line) { out.add(line); }),
-                         let.compute);
-    }
-    out.add(str("const ", register_type(let.dtype), " v", i, " = ",
-                rounded_text(let.compute, let.dtype, result), ";"));
-    for (const loop::KernelStore& s : k_.stores) {
-      if (s.let != static_cast<int>(i)) continue;
-      out.add(str("b", s.buffer + first_, "[", index_text(s.offset, n_),
-                  "] = ", stored_text(k_.buffers[at(s.buffer)].dtype, str("v", i)), ";"));
-    }
-    out.close();
   }
 }
 

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "codegen/body_c.h"
 #include "codegen/prelude_text.h"
+#include "loop/unroll.h"
 
 namespace plait::codegen {
 namespace {
@@ -90,10 +91,11 @@ std::string unit_header() {
 
 Printed print_kernel(const loop::Kernel& given, bool fixed) {
   if (given.epilogue) return print_epilogue(given, fixed);
-  loop::Kernel k = given;
+  loop::Kernel k = loop::with_pairs_of_windows(loop::with_divisors_written_out(given));
   loop::unfold(k);
   Printed printed;
-  Parameters n(fixed);
+  // How elements of a window lie to each other is worth a text for each size.
+  Parameters n(fixed || (loop::reads_windows(k) && !k.open), !k.open);
   Lines out;
   Body body(k, n, 0);
   body.prologue(out);

@@ -1,6 +1,7 @@
 // Scalar parts of C text.
 #include "codegen/scalar_c.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -143,6 +144,8 @@ std::string rounded_text(DType compute, DType to, const std::string& e) {
 
 std::string Parameters::text(const Dim& size) {
   if (size.is(0) || size.is(1) || (fixed_ && size.is_const())) return str(size.value());
+  const auto known = std::find(values_.begin(), values_.end(), size);
+  if (alike_ && known != values_.end()) return str("N", known - values_.begin());
   values_.push_back(size);
   return str("N", values_.size() - 1);
 }

@@ -27,10 +27,12 @@ std::string number_text(DType compute, double value);
 std::string rounded_text(DType compute, DType to, const std::string& expression);
 
 /// Sizes that a kernel's text leaves open: numbers of its call, in the order of their use. With
-/// `fixed`, sizes that are numbers stand in the text.
+/// `fixed`, sizes that are numbers stand in the text. With `alike`, equal sizes are one number, and
+/// the compiler sees what is computed twice; without, texts do not depend on which sizes are equal.
 class Parameters {
  public:
-  explicit Parameters(bool fixed) : fixed_(fixed) {}
+  explicit Parameters(bool fixed, bool alike = true) : fixed_(fixed), alike_(alike) {}
+  bool is_fixed() const { return fixed_; }
   /// The text of a size over program symbols.
   std::string text(const Dim& size);
   /// An index of a guard. Where sizes stand in the text, the compiler is kept from knowing which
@@ -42,7 +44,7 @@ class Parameters {
   std::string declarations() const;
 
  private:
-  bool fixed_;
+  bool fixed_, alike_;
   bool hides_ = false;
   std::vector<Dim> values_;
 };

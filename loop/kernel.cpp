@@ -283,6 +283,11 @@ std::int64_t least_divisor(const Dim& d, const std::string& symbol) {
 
 }  // namespace
 
+Kernel settled(Kernel kernel) {
+  settle_levels(kernel);
+  return kernel;
+}
+
 void unfold(Kernel& kernel) {
   constexpr std::int64_t kShortest = 8;  // loop that is worth another round it
   if (kernel.epilogue || kernel.inner.size() != 1 || !kernel.inner[0].extent.is_const()) return;

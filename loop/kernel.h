@@ -111,6 +111,9 @@ std::string schedule_name(const Kernel& kernel);
 /// level of every statement.
 void collapse(Kernel& kernel);
 
+/// The kernel with the level of every statement settled anew.
+Kernel settled(Kernel kernel);
+
 /// Splits a collapsed kernel's inner index in two where its accesses take quotients and remainders
 /// of it by one number, so that they walk in steps instead: what reads a reshaped value does.
 void unfold(Kernel& kernel);

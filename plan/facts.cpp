@@ -61,6 +61,29 @@ bool is_product_sum(const loop::Nest& nest) {
          nest.loaded.empty();
 }
 
+// Terms, or sums, that are written out one by one.
+constexpr std::int64_t kMostTaps = 64;
+
+/// Which of a product's two factors an index of the nest moves: bits 0 and 1.
+int factors_of(const loop::Nest& nest, const loop::IndexVar& v) {
+  int factors = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const loop::Access& a = nest.loads[static_cast<std::size_t>(nest.body.node().args[i]->load)];
+    for (const Dim& d : a.index) {
+      if (loop::mentions(d, symbol_of(v))) factors |= 1 << i;
+    }
+  }
+  return factors;
+}
+
+/// Whether an index of an operand is this variable and nothing else.
+bool stands_alone(const loop::Nest& nest, const loop::IndexVar& v) {
+  const Dim symbol = loop::index_symbol(v.name, v.extent);
+  return std::any_of(nest.loads.begin(), nest.loads.end(), [&](const loop::Access& a) {
+    return std::any_of(a.index.begin(), a.index.end(), [&](const Dim& d) { return d == symbol; });
+  });
+}
+
 /// A product that walks no index of its second operand alone, over a short sum: a depthwise
 /// convolution. Nothing is reused between results, so it is a window, not a matrix product.
 bool is_window_of_products(const loop::Nest& nest) {
@@ -68,52 +91,64 @@ bool is_window_of_products(const loop::Nest& nest) {
   for (const loop::IndexVar& v : nest.vars) {
     if (v.reduced && !v.extent.is_const()) return false;
     if (v.reduced) points *= v.extent.value();
-    if (points > 64) return false;
+    if (points > kMostTaps) return false;
   }
-  for (const loop::IndexVar& v : nest.vars) {
+  return std::none_of(nest.vars.begin(), nest.vars.end(), [&](const loop::IndexVar& v) {
+    return !v.reduced && !v.extent.is(1) && factors_of(nest, v) == 2;
+  });
+}
+
+/// The largest number by which an index of an operand is divided; 0: by none.
+std::int64_t divisor_of(const Dim& d) {
+  std::int64_t most = 0;
+  if (d.is_const()) return most;
+  for (const DimTerm& t : d.terms()) {
+    for (const DimAtomPtr& f : t.factors) {
+      if (f->kind == DimAtom::kFloorDiv && f->b.is_const()) most = std::max(most, f->b.value());
+    }
+  }
+  return most;
+}
+
+/// The gradient of a depthwise convolution's weights: for each channel, which both factors walk, a
+/// few sums, by where one factor stands over the other. Nothing is reused between channels, so it
+/// is as many reductions, not a matrix product. `taps`: the indices within a channel.
+bool is_taps(const loop::Nest& nest, std::vector<char>& taps) {
+  constexpr std::int64_t kMostShared = 8;  // results of an element; more are a product's columns
+  if (nest.finish) return false;
+  for (const loop::Access& a : nest.loads) {
+    for (const Dim& d : a.index) {
+      if (divisor_of(d) > kMostShared) return false;
+    }
+  }
+  taps.assign(nest.vars.size(), 0);
+  std::int64_t points = 1;
+  bool shared = false;
+  for (std::size_t i = 0; i < nest.vars.size(); ++i) {
+    const loop::IndexVar& v = nest.vars[i];
     if (v.reduced || v.extent.is(1)) continue;
-    int readers = 0;
-    for (int i = 0; i < 2; ++i) {
-      const loop::Access& a = nest.loads[static_cast<std::size_t>(
-          nest.body.node().args[static_cast<std::size_t>(i)]->load)];
-      for (const Dim& d : a.index) {
-        if (!loop::mentions(d, symbol_of(v))) continue;
-        readers |= 1 << i;
-      }
+    if (factors_of(nest, v) == 3) {
+      shared = true;
+      continue;
     }
-    if (readers == 2) return false;
+    if (!v.extent.is_const() || stands_alone(nest, v)) return false;
+    taps[i] = 1;
+    points *= v.extent.value();
+    if (points > kMostTaps) return false;
   }
-  return true;
+  return shared;
 }
 
-/// A term that lies on padding is left out, as on the reference: where one factor is not read, the
-/// other one is not either. Infinity times the zero of the padding would be NaN.
-void share_guards(loop::Nest& nest) {
-  loop::Access* factors[2];
-  for (std::size_t i = 0; i < 2; ++i) {
-    factors[i] = &nest.loads[static_cast<std::size_t>(nest.body.node().args[i]->load)];
-    if (!factors[i]->guards.empty() && factors[i]->otherwise != 0) return;
-  }
-  for (loop::Access* to : factors) {
-    const loop::Access& from = *factors[to == factors[0] ? 1 : 0];
-    for (const loop::Guard& g : from.guards) {
-      const bool known = std::any_of(to->guards.begin(), to->guards.end(), [&](const auto& own) {
-        return own.index == g.index && own.lo == g.lo && own.hi == g.hi;
-      });
-      if (!known) to->guards.push_back(g);
-    }
-  }
-}
-
-Kind kind_of(const NodeFacts& f) {
+Kind kind_of(NodeFacts& f) {
   const loop::Nest& nest = f.nest;
   if (nest.joined >= 0 && nest.loads.size() > kMostChoices) return Kind::kJoin;
   if (nest.reduce == loop::Reduce::kNone) {
     const bool bare = nest.body.node().op == ScalarOp::kLoad;
     return bare && nest.loads.size() == 1 && nest.loaded.empty() ? Kind::kMove : Kind::kPoint;
   }
-  if (is_product_sum(nest)) {
-    return is_window_of_products(nest) ? Kind::kWindow : Kind::kContract;
+  if (f.is_product) {
+    if (is_window_of_products(nest)) return Kind::kWindow;
+    return is_taps(nest, f.taps) ? Kind::kTaps : Kind::kContract;
   }
   for (const LoadFacts& l : f.loads) {
     if (!l.plain) return Kind::kWindow;
@@ -144,8 +179,8 @@ NodeFacts facts_of(const ir::Graph& graph, const ir::Node& node) {
   f.nest = nest_of(view);
   for (const loop::IndexVar& v : f.nest.vars) f.out_rank += v.reduced ? 0 : 1;
   for (const loop::Access& a : f.nest.loads) f.loads.push_back(load_facts(a, f.nest));
+  f.is_product = is_product_sum(f.nest);
   f.kind = kind_of(f);
-  if (f.kind == Kind::kWindow && is_product_sum(f.nest)) share_guards(f.nest);
   if (f.kind == Kind::kJoin) return f;  // of its choices none is left
   count_operations(f.nest.body, f);
   count_operations(f.nest.finish, f);

@@ -18,9 +18,13 @@ enum class Kind {
   kJoin,      // many operands, each copied to its own part of the output
   kReduce,    // sums, maxima... over indices that its load walks plainly
   kWindow,    // reduces over windows: its load mixes indices
+  kTaps,      // sums of products, few for each index that both factors walk: one after the other
   kContract,  // sum of products of two operands
   kHand,      // written out: scans, scatters, random numbers
 };
+
+/// Whether it is summed, or reduced in another way, over indices of its group's space.
+inline bool is_reduction(Kind kind) { return kind == Kind::kReduce || kind == Kind::kTaps; }
 
 struct LoadFacts {
   bool plain = true;            // every index is a variable of the nest, or 0; nothing is guarded
@@ -33,6 +37,8 @@ struct NodeFacts {
   std::vector<LoadFacts> loads;  // per load of the nest
   int operations = 0;            // scalar operations per point
   bool expensive = false;        // exp, division and the like among them
+  bool is_product = false;       // a sum of products of two loads
+  std::vector<char> taps{};      // of kTaps, per variable: each of its points is written out
   int out_rank = 0;              // variables of the nest that are the output's
 };
 

@@ -98,6 +98,7 @@ class Grouper {
       std::vector<int> places(f.nest.vars.size(), -1);
       for (std::size_t v = 0; v < vars; ++v) {
         if (f.nest.vars[v].extent.is(1)) continue;
+        if (f.kind == Kind::kTaps && f.taps[v]) continue;
         places[v] = static_cast<int>(g.space.size());
         g.space.push_back(f.nest.vars[v].extent);
       }
@@ -110,7 +111,7 @@ class Grouper {
         }
         out_.directions[at(n)] = Direction::kRow;
       }
-      if (f.kind == Kind::kReduce) {
+      if (is_reduction(f.kind)) {
         const Decision fits = settle_direction(sight_, n, g, places, true, out_.directions[at(n)]);
         check(fits.yes, "a reduction does not fit its own iteration space: ", fits.why);
       }
@@ -189,12 +190,13 @@ class Grouper {
       return Decision::forbid("what the kernel makes once per row is the innermost in memory");
     }
     Direction direction = Direction::kNone;
-    if (f.kind == Kind::kReduce) d = settle_direction(sight_, n, grown, places, false, direction);
+    if (is_reduction(f.kind)) d = settle_direction(sight_, n, grown, places, false, direction);
     if (!d) return d;
-    if (sums_columns(direction) && columns_of(to) >= options_.most_columns) {
+    const int columns = columns_of(to);
+    if (sums_columns(direction) && columns > 0 && columns + sums_of(n) > options_.most_columns) {
       return Decision::forbid(str("it sums ", options_.most_columns, " columns already"));
     }
-    if (f.kind != Kind::kReduce) d = covers(sight_, n, grown, places, epilogue);
+    if (!is_reduction(f.kind)) d = covers(sight_, n, grown, places, epilogue);
     if (!d) return d;
     if (!walks_pieces(n, to, places)) {
       return Decision::forbid("it does not iterate over the pieces of a concat one by one");
@@ -232,10 +234,11 @@ class Grouper {
   }
 
   static bool sums_columns(Direction d) { return d == Direction::kColumn || d == Direction::kBoth; }
+  int sums_of(ir::NodeId n) const { return static_cast<int>(taps_of(sight_.facts(n)).size()); }
   int columns_of(const Group& g) const {
-    return static_cast<int>(std::count_if(g.nodes.begin(), g.nodes.end(), [&](ir::NodeId m) {
-      return sums_columns(out_.directions[at(m)]);
-    }));
+    int columns = 0;
+    for (ir::NodeId m : g.nodes) columns += sums_columns(out_.directions[at(m)]) ? sums_of(m) : 0;
+    return columns;
   }
 
   int touched(ir::NodeId n, int g) {

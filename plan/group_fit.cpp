@@ -58,6 +58,10 @@ Decision align(const GroupSight& sight, ir::NodeId n, int g, Group& grown,
       return Decision::forbid(str("reads %", sight.graph.value(r.value).name,
                                   " at other indices than it is computed at"));
     }
+    if (sight.facts(by).kind == Kind::kTaps) {
+      return Decision::forbid(str("needs %", sight.graph.value(r.value).name, ", of which each ",
+                                  "element is a sum of its own there"));
+    }
     const Direction dir = sight.grouping.directions[at(by)];
     if (dir == Direction::kColumn || dir == Direction::kBoth) {
       return Decision::forbid(str("needs %", sight.graph.value(r.value).name, " of all rows"));

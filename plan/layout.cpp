@@ -56,6 +56,75 @@ bool keeps_axes(const loop::Access& access, const loop::Nest& nest) {
   return true;
 }
 
+/// Of a class of images; where two meet, the later one holds.
+enum class Wish { kNone, kOutputsLast, kChannelsLast };
+
+class Wishes {
+ public:
+  explicit Wishes(const ir::Graph& graph) : graph_(graph), wishes_(graph.values.size()) {}
+
+  bool is_image(ir::ValueId id) const { return graph_.type(id).shape.size() == 4; }
+  Wish of(std::size_t value) const { return wishes_[value]; }
+
+  void add(const ir::Node& node, const NodeFacts& f) {
+    if (f.kind == Kind::kWindow && f.is_product) return add_depthwise(node, f);
+    if (f.kind == Kind::kTaps) return add_taps(node, f);
+    if (f.kind != Kind::kContract) return;
+    const auto& loads = f.nest.loads;
+    if (std::none_of(loads.begin(), loads.end(),
+                     [&](const loop::Access& a) { return channels_first(a, f.nest); })) {
+      return;
+    }
+    for (ir::ValueId id : node.inputs) wish(id, Wish::kChannelsLast);
+    wish(node.outputs[0], Wish::kChannelsLast);
+  }
+
+ private:
+  void wish(ir::ValueId id, Wish w) {
+    if (id != ir::kNone && is_image(id)) wishes_[at(id)] = std::max(wishes_[at(id)], w);
+  }
+
+  /// Whether a variable of the nest moves an axis of an operand.
+  static bool walks(const NodeFacts& f, const loop::Access& a, std::size_t axis, std::size_t var) {
+    return loop::mentions(a.index[axis], symbol_of(f.nest.vars[var]));
+  }
+
+  /// The gradient of a depthwise convolution's weights: the nest's first variable is the channel.
+  void add_taps(const ir::Node& node, const NodeFacts& f) {
+    const ir::ValueId out = node.outputs[0];
+    if (!is_image(out) || graph_.type(out).shape[0].lo() < kFewest) return;
+    wish(out, Wish::kOutputsLast);
+    for (const loop::Access& a : f.nest.loads) {
+      const ir::ValueId id = node.inputs[at(a.operand)];
+      if (is_image(id) && walks(f, a, kChannel, 0)) wish(id, Wish::kChannelsLast);
+    }
+  }
+
+  /// A depthwise convolution runs along its channels, where they fill a register. Its weights, the
+  /// operand that no image of the batch moves, then follow each other by the channel they are for.
+  void add_depthwise(const ir::Node& node, const NodeFacts& f) {
+    const ir::ValueId out = node.outputs[0];
+    if (!is_image(out)) return;
+    for (const loop::Access& a : f.nest.loads) {
+      const ir::ValueId weights = node.inputs[at(a.operand)];
+      if (!is_image(weights) || walks(f, a, 0, kBatch)) continue;
+      if (graph_.type(weights).shape[0].lo() < kFewest) continue;
+      wish(weights, Wish::kOutputsLast);
+      if (!walks(f, a, 0, kChannel)) continue;
+      for (ir::ValueId id : node.inputs) {
+        if (id != weights) wish(id, Wish::kChannelsLast);
+      }
+      wish(out, Wish::kChannelsLast);
+    }
+  }
+
+  static constexpr std::int64_t kFewest = 16;             // channels that fill a register
+  static constexpr std::size_t kBatch = 0, kChannel = 1;  // of an image whose channels come first
+
+  const ir::Graph& graph_;
+  std::vector<Wish> wishes_;
+};
+
 }  // namespace
 
 bool Layouts::is_default(ir::ValueId id) const {
@@ -80,8 +149,8 @@ std::vector<Dim> strides_of(const Shape& shape, const Layout& layout) {
 
 Layouts choose_layouts(const ir::Graph& graph, const Facts& facts) {
   Classes classes(graph.values.size());
-  std::vector<char> wanted(graph.values.size(), 0), fixed(graph.values.size(), 0);
-  const auto is_image = [&](ir::ValueId id) { return graph.type(id).shape.size() == 4; };
+  std::vector<char> fixed(graph.values.size(), 0);
+  Wishes wishes(graph);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const ir::Node& node = graph.nodes[n];
     const NodeFacts& f = facts[n];
@@ -94,35 +163,33 @@ Layouts choose_layouts(const ir::Graph& graph, const Facts& facts) {
       continue;
     }
     const ir::ValueId out = node.outputs[0];
-    bool channels = false;
     for (const loop::Access& a : f.nest.loads) {
-      channels |= f.kind == Kind::kContract && channels_first(a, f.nest);
       const ir::ValueId in = node.inputs[at(a.operand)];
-      if (f.kind != Kind::kContract && is_image(in) && is_image(out) && keeps_axes(a, f.nest)) {
+      if (f.kind != Kind::kContract && wishes.is_image(in) && wishes.is_image(out) &&
+          keeps_axes(a, f.nest)) {
         classes.join(in, out);
       }
     }
-    if (!channels) continue;
-    wanted[at(out)] |= is_image(out);
-    for (ir::ValueId id : node.inputs) {
-      if (id != ir::kNone) wanted[at(id)] |= is_image(id);
-    }
+    wishes.add(node, f);
   }
   for (const ir::NextState& n : graph.nexts)
     classes.join(graph.find_state(n.state)->value, n.value);
 
-  std::vector<char> want(graph.values.size(), 0), keep(graph.values.size(), 0);
+  std::vector<Wish> want(graph.values.size(), Wish::kNone);
+  std::vector<char> keep(graph.values.size(), 0);
   for (std::size_t v = 0; v < graph.values.size(); ++v) {
     const auto root = at(classes.find(static_cast<int>(v)));
-    want[root] |= wanted[v];
+    want[root] = std::max(want[root], wishes.of(v));
     keep[root] |= fixed[v];
   }
   Layouts out;
   for (std::size_t v = 0; v < graph.values.size(); ++v) {
     const auto root = at(classes.find(static_cast<int>(v)));
     const std::size_t rank = graph.values[v].type.shape.size();
-    const bool last = rank == 4 && want[root] && !keep[root];
-    out.of.push_back(last ? Layout{0, 2, 3, 1} : default_layout(rank));
+    const bool is_free = rank == 4 && !keep[root];
+    out.of.push_back(is_free && want[root] == Wish::kChannelsLast  ? Layout{0, 2, 3, 1}
+                     : is_free && want[root] == Wish::kOutputsLast ? Layout{1, 2, 3, 0}
+                                                                   : default_layout(rank));
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include "base/at.h"
 #include "plan/lower_frame.h"
 #include "plan/lower_values.h"
+#include "plan/space.h"
 
 namespace plait::plan {
 namespace {
@@ -65,9 +66,14 @@ Let copy_let(const KernelFrame& frame, ir::ValueId v, const KernelOperand& value
   return let;
 }
 
-void store(KernelFrame& frame, ir::NodeId n, const KernelOperand& value) {
+/// `tap`: the node's indices that are no loops of the kernel.
+void store(KernelFrame& frame, ir::NodeId n, const KernelOperand& value, const DimBindings& tap) {
   std::vector<Dim> index = frame.index_of(n);
   index.resize(frame.sight.graph.type(frame.result(n)).shape.size());
+  for (std::size_t v = 0; v < index.size(); ++v) {
+    const auto it = tap.find(symbol_of(frame.facts(n).nest.vars[v]));
+    if (it != tap.end()) index[v] = it->second;
+  }
   int let = value.let;
   if (value.kind != KernelOperand::kLet) {
     let = frame.add(copy_let(frame, frame.result(n), value, frame.stage_of[n]));
@@ -103,10 +109,14 @@ Lowered finish(KernelFrame& frame) {
   for (ir::NodeId n : frame.group.nodes) frame.settle_stage(n);
   for (ir::NodeId n : frame.group.nodes) {
     const bool reduces = frame.direction(n) != Direction::kNone;
-    if (!reduces && !frame.sight.grouping.stored[at(frame.result(n))]) continue;
-    const KernelOperand value =
-        values.value_of(frame.result(n), frame.index_of(n), frame.stage_of[n], {});
-    if (frame.sight.grouping.stored[at(frame.result(n))]) store(frame, n, value);
+    const bool stored = frame.sight.grouping.stored[at(frame.result(n))];
+    if (!reduces && !stored) continue;
+    for (const DimBindings& tap : taps_of(frame.facts(n))) {
+      const KernelOperand value =
+          reduces ? values.reduction(n, tap)
+                  : values.value_of(frame.result(n), frame.index_of(n), frame.stage_of[n], {});
+      if (stored) store(frame, n, value, tap);
+    }
   }
   for (const auto& [n, stage] : frame.stage_of) {
     frame.kernel.stages = std::max(frame.kernel.stages, stage + 1);

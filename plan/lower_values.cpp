@@ -93,16 +93,8 @@ KernelOperand KernelValues::value_of(ir::ValueId v, const std::vector<Dim>& inde
       return o;
     }
     // A guarded load of the row's is known before its inner loop, which has one branch less.
-    const std::string key = key_of(v, index, stage, guards);
-    const auto known = made_.find(key);
-    if (known != made_.end()) return as_operand(known->second);
-    Let let;
-    let.dtype = frame_.sight.graph.type(v).dtype;
-    let.compute = loop::compute_type(let.dtype);
-    let.stage = stage;
-    let.body = Expr::load(0);
-    let.operands = {o};
-    return as_operand(made_[key] = frame_.add(std::move(let)));
+    return as_operand(
+        once(o, frame_.sight.graph.type(v).dtype, stage, key_of(v, index, stage, guards)));
   }
   if (inside && frame_.direction(by) != Direction::kNone) return reduction(by);
   int when = stage;
@@ -163,8 +155,10 @@ KernelOperand KernelValues::operand(ir::NodeId n, const loop::Access& a, const D
   for (const Dim& d : a.index) index.push_back(d.substitute(by));
   Guards own, all = outer;
   for (const loop::Guard& g : a.guards) {
-    own.push_back({g.index.substitute(by), g.lo.substitute(by), g.hi.substitute(by)});
-    all.push_back(own.back());
+    const loop::Guard here{g.index.substitute(by), g.lo.substitute(by), g.hi.substitute(by)};
+    if (here.index.lo() >= here.lo.hi() && here.index.hi() < here.hi.lo()) continue;  // it holds
+    own.push_back(here);
+    all.push_back(here);
   }
   KernelOperand o = value_of(frame_.sight.graph.node(n).inputs[at(a.operand)], index, stage, all);
   if (!own.empty() && o.kind != KernelOperand::kLoad) {
@@ -256,6 +250,7 @@ int KernelValues::point(ir::NodeId n, const std::vector<Dim>& index, int stage,
     let.body = rebuilt(f.nest.body, 0, by);
     return frame_.add(std::move(let));
   }
+  if (f.is_product) return window_of_products(n, by, guards, std::move(let));
   Expr sum;
   for (const std::vector<std::int64_t>& p : reduced_points(f.nest)) {
     DimBindings here = by;
@@ -297,8 +292,76 @@ void KernelValues::add_operands_of(ir::NodeId n, const Expr& e, const DimBinding
   renumbered_ = walk(e, walk);
 }
 
-KernelOperand KernelValues::reduction(ir::NodeId n) {
-  const auto known = reductions_.find(n);
+/// The value of an operand as a statement that others share.
+int KernelValues::once(const KernelOperand& o, DType dtype, int stage, const std::string& key) {
+  const auto known = made_.find(key);
+  if (known != made_.end()) return known->second;
+  Let let;
+  let.dtype = dtype;
+  let.compute = loop::compute_type(dtype);
+  let.stage = stage;
+  let.body = Expr::load(0);
+  let.operands = {o};
+  return made_[key] = frame_.add(std::move(let));
+}
+
+KernelOperand KernelValues::term(ir::NodeId n, const DimBindings& by, int stage,
+                                 const Guards& outer) {
+  const loop::Nest& nest = frame_.facts(n).nest;
+  Let product;
+  product.dtype = product.compute = compute_of(n);
+  product.stage = stage;
+  product.body = Expr::load(0) * Expr::load(1);
+  Guards guards;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const loop::Access& a = nest.loads[at(nest.body.node().args[i]->load)];
+    KernelOperand o = operand(n, a, by, stage, outer);
+    if (o.kind == KernelOperand::kNumber && !a.guards.empty()) return number_operand(0);
+    guards.insert(guards.end(), o.guards.begin(), o.guards.end());
+    if (o.kind == KernelOperand::kLoad && o.guards.empty()) {  // other terms may share it
+      const DType held = frame_.kernel.buffers[at(o.load.buffer)].dtype;
+      const std::string key = str("load ", o.load.buffer, '@', stage, ' ', o.load.offset.text());
+      o = as_operand(once(o, held, stage, key));
+    }
+    product.operands.push_back(std::move(o));
+  }
+  KernelOperand out = as_operand(frame_.add(std::move(product)));
+  out.guards = std::move(guards);
+  return out;
+}
+
+int KernelValues::window_of_products(ir::NodeId n, const DimBindings& by, const Guards& guards,
+                                     Let let) {
+  const loop::Nest& nest = frame_.facts(n).nest;
+  Let link = let;
+  link.dtype = let.compute;
+  for (const std::vector<std::int64_t>& p : reduced_points(nest)) {
+    DimBindings here = by;
+    std::size_t next = 0;
+    for (const loop::IndexVar& v : nest.vars) {
+      if (v.reduced) here.insert_or_assign(symbol_of(v), Dim(p[next++]));
+    }
+    std::vector<KernelOperand> operands;
+    if (link.body) operands.push_back(as_operand(frame_.add(link)));
+    operands.push_back(term(n, here, let.stage, guards));
+    link.body = operands.size() > 1 ? Expr::load(0) + Expr::load(1) : Expr::load(0);
+    link.operands = std::move(operands);
+  }
+  if (!nest.finish) {
+    link.dtype = let.dtype;
+    return frame_.add(std::move(link));
+  }
+  const KernelOperand sum = as_operand(frame_.add(std::move(link)));
+  add_operands_of(n, nest.finish, by, let.stage, guards, let);
+  let.body = rebuilt(renumbered_, 0, by, Expr::load(static_cast<int>(let.operands.size())));
+  let.operands.push_back(sum);
+  return frame_.add(std::move(let));
+}
+
+KernelOperand KernelValues::reduction(ir::NodeId n, const DimBindings& tap) {
+  std::string name = str(n);
+  for (const auto& [symbol, index] : tap) name += str(' ', symbol, index);
+  const auto known = reductions_.find(name);
   if (known != reductions_.end()) return as_operand(known->second);
   const NodeFacts& f = frame_.facts(n);
   const Direction dir = frame_.direction(n);
@@ -307,9 +370,15 @@ KernelOperand KernelValues::reduction(ir::NodeId n) {
   let.compute = compute_of(n);
   let.reduce = f.nest.reduce;
   let.stage = frame_.stage_of[n];
-  const DimBindings by = bindings_for(f.nest, frame_.index_of(n));
-  add_operands_of(n, f.nest.body, by, let.stage, {}, let);
-  let.body = rebuilt(renumbered_, 0, by);
+  DimBindings by = bindings_for(f.nest, frame_.index_of(n));
+  for (const auto& [symbol, index] : tap) by.insert_or_assign(symbol, index);
+  if (f.kind == Kind::kTaps) {
+    let.operands = {term(n, by, let.stage, {})};
+    let.body = Expr::load(0);
+  } else {
+    add_operands_of(n, f.nest.body, by, let.stage, {}, let);
+    let.body = rebuilt(renumbered_, 0, by);
+  }
   if (dir == Direction::kBoth) {  // each row first, then the rows
     Let row = let;
     row.dtype = let.compute;
@@ -325,7 +394,7 @@ KernelOperand KernelValues::reduction(ir::NodeId n) {
     let.finish = rebuilt(renumbered_, 0, by);
   }
   const int id = frame_.add(std::move(let));
-  reductions_[n] = id;
+  reductions_[name] = id;
   return as_operand(id);
 }
 

@@ -21,6 +21,8 @@ class KernelValues {
   /// no account, but nothing is read.
   loop::KernelOperand value_of(ir::ValueId v, const std::vector<Dim>& index, int stage,
                                const Guards& guards);
+  /// A reduction of the group, or one of its taps.
+  loop::KernelOperand reduction(ir::NodeId n, const DimBindings& tap = {});
 
  private:
   /// Of those around a value, the guards that keep a load at this index in its buffer.
@@ -40,11 +42,16 @@ class KernelValues {
   /// Only the loads that `e` reads; `renumbered_` is `e` over them.
   void add_operands_of(ir::NodeId n, const loop::Expr& e, const DimBindings& by, int stage,
                        const Guards& guards, loop::Let& let);
-  loop::KernelOperand reduction(ir::NodeId n);
+  /// A product that is summed. One that lies on padding is left out, as on the reference: infinity
+  /// times the zero of the padding would be NaN.
+  loop::KernelOperand term(ir::NodeId n, const DimBindings& by, int stage, const Guards& outer);
+  /// A sum of few products, one statement after the other, so that several go on side by side.
+  int window_of_products(ir::NodeId n, const DimBindings& by, const Guards& guards, loop::Let let);
+  int once(const loop::KernelOperand& o, DType dtype, int stage, const std::string& key);
 
   KernelFrame& frame_;
   std::map<std::string, int> made_;
-  std::map<ir::NodeId, int> reductions_;
+  std::map<std::string, int> reductions_;
   loop::Expr renumbered_;
   int indices_ = 0;
 };

@@ -66,11 +66,28 @@ std::vector<std::vector<std::int64_t>> reduced_points(const loop::Nest& nest) {
   return points;
 }
 
+std::vector<DimBindings> taps_of(const NodeFacts& facts) {
+  std::vector<DimBindings> points{{}};
+  for (std::size_t v = 0; v < facts.taps.size() && facts.kind == Kind::kTaps; ++v) {
+    if (!facts.taps[v]) continue;
+    std::vector<DimBindings> next;
+    for (const DimBindings& p : points) {
+      for (std::int64_t i = 0; i < facts.nest.vars[v].extent.value(); ++i) {
+        next.push_back(p);
+        next.back().emplace(symbol_of(facts.nest.vars[v]), Dim(i));
+      }
+    }
+    points = std::move(next);
+  }
+  return points;
+}
+
 Aligner::Aligner(const NodeFacts& facts, Group& group)
     : facts_(facts), group_(group), places_(facts.nest.vars.size(), kOpen) {
   for (std::size_t v = 0; v < places_.size(); ++v) {
     const loop::IndexVar& var = facts.nest.vars[v];
-    const bool outside = var.reduced && facts.kind == Kind::kWindow;
+    const bool outside = (var.reduced && facts.kind == Kind::kWindow) ||
+                         (facts.kind == Kind::kTaps && facts.taps[v]);
     if (outside || var.extent.is(1)) places_[v] = -1;
   }
 }

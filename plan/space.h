@@ -20,6 +20,9 @@ bool is_unrolled(const loop::Nest& nest);
 /// Every point of a nest's reduced variables; is_unrolled must hold.
 std::vector<std::vector<std::int64_t>> reduced_points(const loop::Nest& nest);
 
+/// Every point of a node's taps, as indices of those variables; one without any where it has none.
+std::vector<DimBindings> taps_of(const NodeFacts& facts);
+
 /// Finds a position in a kernel's space for each variable of a node.
 class Aligner {
  public:

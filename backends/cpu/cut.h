@@ -19,9 +19,11 @@ inline std::int64_t first_row(std::int64_t task, std::int64_t tasks, std::int64_
   return static_cast<std::int64_t>(static_cast<__int128>(rows) * task / tasks);
 }
 inline std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-/// Partial results of a column reduction; fewer rows never need more.
+/// Partial results of a column reduction; fewer rows never need more. Those of several lie an odd
+/// number of lines apart: a task touches the same place of each, which would be one set of a cache.
 inline std::int64_t column_bytes(std::int64_t size, std::int64_t tasks) {
-  return rounded_up(size * tasks * 8);
+  constexpr std::int64_t kApart = 9 * 64;
+  return rounded_up(size * tasks * 8) + kApart;
 }
 inline std::int64_t kept_bytes(int rows, std::int64_t size) { return rows * rounded_up(size * 8); }
 

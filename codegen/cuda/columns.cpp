@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/writer.h"
+#include "loop/unroll.h"
 
 namespace plait::codegen::cuda {
 namespace {
@@ -69,7 +70,8 @@ void Writer::cut_columns(Lines& out, Body& body) {
   const int unit = s_.rows * s_.deep;
   const bool even = row_count(k_).is_const() && is_multiple(row_count(k_), unit);
   part(out, unit);
-  if (s_.deep == 1) out.add("#pragma unroll 4");
+  // A window is enough to keep memory busy by itself.
+  if (s_.deep == 1) out.add(loop::reads_windows(k_) ? "#pragma unroll 1" : "#pragma unroll 4");
   out.open(str("for (", type_, " base_ = begin_ + ty_; base_ < end_; base_ += ", unit, ")"));
   const auto open_row = [&](Lines& lines) {
     lines.add(

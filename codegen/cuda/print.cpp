@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "codegen/cuda/prepare.h"
 #include "codegen/cuda/writer.h"
+#include "loop/unroll.h"
 
 namespace plait::codegen::cuda {
 namespace {
@@ -27,7 +28,12 @@ bool may_be_joined(const loop::Kernel& k, const Schedule& s) {
 
 /// Keeping is worth it where registers hold it.
 loop::Kernel prepared(const loop::Kernel& kernel) {
-  loop::Kernel k = with_plain_names(without_idle_guards(kernel));
+  constexpr std::int64_t kMostColumns = 12;  // more leave no registers for two rows of a window
+  const bool pairs = std::count_if(kernel.lets.begin(), kernel.lets.end(),
+                                   [](const loop::Let& l) { return l.column; }) <= kMostColumns;
+  loop::Kernel k = without_idle_guards(kernel);
+  if (pairs) k = loop::with_pairs_of_windows(k);
+  k = with_plain_names(k);
   loop::Kernel kept = with_kept(k);
   if (kept_count(kept) == kept_count(k)) return k;
   const Schedule s = schedule_of(kept);
@@ -39,7 +45,7 @@ loop::Kernel prepared(const loop::Kernel& kernel) {
 Writer::Writer(const loop::Kernel& kernel, const Schedule& schedule, bool fixed)
     : k_(kernel),
       s_(schedule),
-      n_(fixed && !schedule.flat && !kernel.open),
+      n_(fixed && !schedule.flat && !kernel.open, !kernel.open),
       type_(schedule.wide ? "int64_t" : "int"),
       area_of_(kernel.lets.size(), -1) {}
 

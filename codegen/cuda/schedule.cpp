@@ -8,6 +8,7 @@
 
 #include "base/at.h"
 #include "codegen/cuda/print.h"
+#include "loop/unroll.h"
 
 namespace plait::codegen::cuda {
 namespace {
@@ -74,9 +75,11 @@ std::size_t bytes_of(const Kernel& k, int lanes, std::size_t& widest) {
 }
 
 /// Elements per vector: 16 bytes of what is widest, as long as the vectors of a thread in a
-/// stage stay small.
+/// stage stay small. Those of a window need not be there at once.
 int lanes_of(const Kernel& k, bool flat, std::size_t bytes = 160) {
+  constexpr std::size_t kWindowBytes = 512;
   if (k.inner.empty()) return 1;
+  if (loop::reads_windows(k)) bytes = std::max(bytes, kWindowBytes);
   for (int lanes : {8, 4, 2}) {
     if (!flat && !is_multiple(k.inner.back().extent, lanes)) continue;
     std::size_t widest = 1;
@@ -280,6 +283,8 @@ std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors
 void deal_columns(const Kernel& k, Schedule& s) {
   s.whole_rows = reduces_rows(k) || stores_rows(k) || kept_count(k) > 0;
   s.lanes = lanes_of(k, false, s.whole_rows ? 224 : 160);
+  constexpr int kMostSums = 64;  // of a thread, in registers
+  while (s.lanes > 1 && column_count(k) * s.lanes > kMostSums) s.lanes /= 2;
   const std::int64_t inner = std::max<std::int64_t>(1, most_of(inner_count(k)));
   // In a warp there is a thread for each pair of columns first, then for each row.
   while (s.threads == 32 && !s.whole_rows && s.lanes > 2 && inner < 8 * s.lanes) s.lanes /= 2;
