@@ -69,6 +69,7 @@ bool error_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
 void prepare_output() {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) != -1) continue;
     // The lowest free number is taken, which is fd: those below are open by now.

@@ -26,7 +26,8 @@ bool output_is_terminal();
 bool error_is_terminal();
 
 /// Opens what was closed of standard input, output and error on nothing, so that no file that is
-/// opened later takes their place; a closed pipe becomes an error instead of a signal.
+/// opened later takes their place; a closed pipe and a file beyond the limit of its size (ulimit
+/// -f) become errors instead of signals.
 void prepare_output();
 
 }  // namespace plait::cli

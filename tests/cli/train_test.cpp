@@ -79,6 +79,20 @@ TEST(Train, GoesOnWhenNobodyReadsItsOutput) {
   EXPECT_TRUE(fs::exists(folder / "full/checkpoints/step-00000012/state.json"));
 }
 
+TEST(Train, ALimitOnFileSizesIsAsAFullDisk) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const Outcome o = shell(
+      "ulimit -f 100; $PLAIT train preset:mlp width=4 batch=8 steps=100000 samples=100 "
+      "eval.every=0 log_every=1 output.folder=" +
+      run + " >/dev/null");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_NE(o.err.find("cannot write " + run + "/metrics.jsonl: File too large. To go on: "),
+            std::string::npos)
+      << o.err;
+  EXPECT_NE(o.err.find(" train --resume " + run), std::string::npos) << o.err;
+}
+
 TEST(Train, ATerminalThatClosesIsASignalToStop) {
   const TemporaryFolder folder;
   const std::string run = folder / "run";
