@@ -36,7 +36,7 @@ Subject subject_of(const EvaluateRequest& request, std::vector<std::string>& not
     out.other_data = !same_data(out.config.data, as_trained.data);
     notes = out.run->notes;
     const std::string kept = out.run->folder + "/" + kTextFile;
-    if (io::is_there(kept)) out.own_text = kept;
+    if (reads_own_text(out.config) && io::is_there(kept)) out.own_text = kept;
     return out;
   }
   out.config = load_config(request.source, request.arguments);

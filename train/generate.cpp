@@ -51,11 +51,11 @@ std::vector<std::int64_t> encode(const Vocabulary& vocabulary, const std::string
 
 Trained load_trained(const std::string& path) {
   TrainedRun run = open_run(path);
-  std::optional<Vocabulary> vocabulary = vocabulary_of(run);
   if (run.config.data.kind != "text") {
     fail("run '", run.folder, "' was trained on ", run.config.data.kind,
          ", which has no characters: only models of text write");
   }
+  std::optional<Vocabulary> vocabulary = vocabulary_of(run);
   if (!vocabulary) fail("run '", run.folder, "' has no ", kVocabFile);
   load_weights(run);
   fit_to_data(run.config, "vocab", vocabulary->size());

@@ -40,9 +40,11 @@ void make_absolute(std::vector<std::string>& paths) {
 Data reopen_data(const Job& job, const TrainRequest& request) {
   std::optional<Vocabulary> stored;
   const std::string vocab = job.folder->file(kVocabFile), text = job.folder->file(kTextFile);
-  if (io::is_there(vocab)) stored = Vocabulary::from_json(io::read_file(vocab), vocab);
-  return Data(data_settings(job.config, io::is_there(text) ? text : request.own_text),
-              std::move(stored));
+  // Another kind of data keeps neither: files of these names are the user's.
+  const bool keeps_vocabulary = job.config.data.kind == "text" && io::is_there(vocab);
+  const bool keeps_text = reads_own_text(job.config) && io::is_there(text);
+  if (keeps_vocabulary) stored = Vocabulary::from_json(io::read_file(vocab), vocab);
+  return Data(data_settings(job.config, keeps_text ? text : request.own_text), std::move(stored));
 }
 
 /// Where nothing in the graph reads what the config says of the learning rate.

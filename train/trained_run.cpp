@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "io/json.h"
 #include "train/run_folder.h"
+#include "train/schema.h"
 
 namespace plait::train {
 namespace {
@@ -75,13 +76,13 @@ TrainedRun load_run(const std::string& path, const std::vector<std::string>& arg
 
 std::optional<Vocabulary> vocabulary_of(const TrainedRun& run) {
   const std::string path = file_of(run, kVocabFile);
-  if (!io::is_there(path)) return std::nullopt;
+  if (run.config.data.kind != "text" || !io::is_there(path)) return std::nullopt;
   return Vocabulary::from_json(io::read_file(path), path);
 }
 
 std::vector<std::string> classes_of(const TrainedRun& run) {
   const std::string path = file_of(run, kClassesFile);
-  if (!io::is_there(path)) return {};
+  if (!holds_word(known_by_data("classes"), run.config.data.kind) || !io::is_there(path)) return {};
   const io::Json json = io::parse_json(io::read_file(path), path);
   if (!json.is_array() || json.empty()) fail(path, " is ", io::glimpse(json), ", no list of names");
   std::vector<std::string> names;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "io/file.h"
 #include "tests/cli/mistakes.h"
 
 namespace plait::test {
@@ -60,6 +61,20 @@ TEST_F(Mistakes, FilesOfARun) {
     expect(
         {{"train --resume " + of + " steps=5", kept ? 0 : 1, kept ? "" : "is a FIFO, not a file"}});
   }
+}
+
+/// Names that only runs on other data use.
+TEST_F(Mistakes, FilesOfTheUserInARun) {
+  train("run", kSmallMlp);
+  for (const char* name : {"vocab.json", "text.txt", "classes.json", "model.plait"}) {
+    write(std::string("run/") + name, {"mine"});
+  }
+  expect({
+      {"train --resume run steps=5", 0, ""},
+      {"eval run", 0, ""},
+      {"predict run --input x.npy", 1, "mlp"},
+  });
+  EXPECT_EQ(io::read_file(folder / "run/vocab.json"), "mine");
 }
 
 TEST_F(Mistakes, FilesOfAModelOfText) {
