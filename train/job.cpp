@@ -70,7 +70,7 @@ std::string network_of(Job& job) {
   if (job.config.model.file.empty()) return "";
   const std::string path = job.folder ? job.folder->file(kNetworkFile) : "";
   if (!path.empty() && io::is_there(path)) {
-    std::string kept = io::read_file(path);
+    std::string kept = read_kept_network(path, job.config.model.file);
     if (has_changed(job.config, kept)) {
       job.notes.push_back(str(job.config.model.file, " is not what the run began with: it goes on ",
                               "with its own graphs, ", path));

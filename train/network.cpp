@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "io/document.h"
+#include "io/file.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "nn/module.h"
@@ -300,6 +301,20 @@ NetworkFile read_network(const Config& config) {
   check_batch(batch_of(kept.graphs[0], model.file), config);
   out.text = ir::print(kept);
   return out;
+}
+
+std::string read_kept_network(const std::string& path, const std::string& original) {
+  std::string text = io::read_file(path);
+  try {
+    const ir::Package kept = ir::parse(text, path);
+    for (const ir::Graph& graph : kept.graphs) verify_types(graph);
+    static_cast<void>(batch_of(find_graph(kept, kTrain), path));
+  } catch (const UserError& e) {
+    const std::string_view what = e.what();
+    fail(what.starts_with(path) ? "" : path + ": ", what, ". It is what the run keeps of ",
+         original, ": put it back as it was, or begin a new run");
+  }
+  return text;
 }
 
 bool has_open_batch(const std::string& network) {

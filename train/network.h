@@ -21,6 +21,10 @@ struct NetworkFile {
 /// are not batches of one size.
 NetworkFile read_network(const Config& config);
 
+/// A NetworkFile's text as a run's folder keeps it. UserError, with the path and what to do, where it
+/// no longer holds the graphs of a step.
+std::string read_kept_network(const std::string& path, const std::string& original);
+
 /// Whether a NetworkFile's text leaves the batch open.
 bool has_open_batch(const std::string& network);
 

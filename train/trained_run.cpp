@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "io/json.h"
+#include "train/network.h"
 #include "train/run_folder.h"
 #include "train/schema.h"
 
@@ -94,7 +95,8 @@ std::vector<std::string> classes_of(const TrainedRun& run) {
 }
 
 std::string network_of(const TrainedRun& run) {
-  return run.config.model.file.empty() ? "" : io::read_file(file_of(run, kNetworkFile));
+  const std::string& original = run.config.model.file;
+  return original.empty() ? "" : read_kept_network(file_of(run, kNetworkFile), original);
 }
 
 }  // namespace plait::train

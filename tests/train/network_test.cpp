@@ -16,6 +16,7 @@
 #include "tests/train/small_run.h"
 #include "train/first_weights.h"
 #include "train/metrics.h"
+#include "train/trained_run.h"
 
 namespace plait::train {
 namespace {
@@ -201,6 +202,26 @@ TEST_F(Networks, AKeptNetworkThatDoesNotFitIsNamed) {
     const std::string said = message_of([&] { build_package(c, kept(w)); });
     EXPECT_TRUE(said.starts_with("[linear] ")) << said;
   }
+}
+
+TEST_F(Networks, ADamagedKeptNetworkIsNamedByItsOwnPath) {
+  const std::string file = write("net.plait", kNet);
+  SmallRuns runs(of_file(file, {"loss=cost", "sizes=width=8", "model.feeds=x=image",
+                                "data.kind=synthetic", "samples=64"}));
+  ASSERT_TRUE(runs.run("run").finished) << runs.said;
+  const std::string kept = runs.path("run") + "/" + kNetworkFile;
+  const auto expect_named = [&](const std::string& text, const std::string& begin) {
+    io::write_file(kept, {text});
+    for (const std::string& said : {message_of([&] { runs.resume("run"); }),
+                                    message_of([&] { network_of(open_run(runs.path("run"))); })}) {
+      EXPECT_TRUE(said.starts_with(kept + begin)) << said;
+      EXPECT_TRUE(said.ends_with(". It is what the run keeps of " + file +
+                                 ": put it back as it was, or begin a new run"))
+          << said;
+    }
+  };
+  expect_named("damaged", ":1:1: expected ");
+  expect_named("graph other() {}", ": ");
 }
 
 TEST_F(Networks, GroupsAndFrozenParametersAreByTheGraphsNames) {
