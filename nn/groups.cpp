@@ -22,6 +22,37 @@ double not_negative(std::string_view text, const std::string& what) {
   return value;
 }
 
+/// Whose a parameter is: `freeze 'conv.*'`, or `'fc.*'` of the first rule that takes it.
+std::string taker_of(const std::string& name, const GroupRules& rules) {
+  for (const std::string& glob : rules.freeze) {
+    if (matches_glob(glob, name)) return str("freeze '", glob, "'");
+  }
+  for (const GroupRule& rule : rules.rules) {
+    if (matches_glob(rule.glob, name)) return str("'", rule.glob, "'");
+  }
+  return "";
+}
+
+/// UserError for a rule that others leave nothing to.
+[[noreturn]] void fail_left_out(const GroupRule& left, const GroupRules& rules,
+                                const std::vector<std::string>& names, const std::string& where) {
+  std::vector<std::string> matched, takers;
+  for (const std::string& name : names) {
+    if (!matches_glob(left.glob, name)) continue;
+    matched.push_back(name);
+    const std::string taker = taker_of(name, rules);
+    if (std::find(takers.begin(), takers.end(), taker) == takers.end()) takers.push_back(taker);
+  }
+  constexpr std::size_t kMost = 5;
+  const std::size_t count = matched.size();
+  matched.resize(std::min(count, kMost));
+  fail(where, ": groups: '", left.glob, "' takes nothing: what it matches (", join(matched, ", "),
+       count > kMost ? str(", ... ", count, " parameters") : "", ") is taken by ",
+       join(takers, " and "),
+       ". freeze wins over groups, and the first group that matches takes: say it before them, or "
+       "leave it out");
+}
+
 }  // namespace
 
 bool is_vector(const Shape& shape) {
@@ -78,6 +109,9 @@ std::vector<ParameterGroup> groups_by(const GroupRules& rules,
     } else if (rule != rules.rules.end()) {
       groups[static_cast<std::size_t>(rule - rules.rules.begin())].parameters.push_back(p);
     }
+  }
+  for (std::size_t i = 0; i < rules.rules.size(); ++i) {
+    if (groups[i].parameters.empty()) fail_left_out(rules.rules[i], rules, names, where);
   }
   if (!frozen.parameters.empty()) groups.push_back(std::move(frozen));
   return groups;

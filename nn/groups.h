@@ -40,7 +40,7 @@ struct GroupRules {
 };
 /// One group per rule, in their order, then the frozen ones, if there are any. A parameter is in
 /// the first group whose pattern takes it. UserError, beginning with `where`, on a pattern that
-/// matches none.
+/// matches none, and on a group whose parameters are all taken before it.
 std::vector<ParameterGroup> groups_by(const GroupRules& rules,
                                       const std::vector<Parameter*>& parameters,
                                       const std::string& where);

@@ -314,7 +314,11 @@ Step gradients_for(const Tensor& loss, const std::vector<Parameter*>& parameters
   for (Parameter* p : parameters) {
     if (!is_frozen(places.at(p))) wanted.push_back(p);
   }
-  if (wanted.empty() && !parameters.empty()) {
+  if (parameters.empty()) {
+    fail("graph ", loss.builder().graph().name,
+         ": no parameters to train were given. Give minimize those of a module: net.parameters()");
+  }
+  if (wanted.empty()) {
     fail("all ", parameters.size(), " parameters are frozen: nothing is left to train");
   }
   const Found found = find_some_gradients(loss, wanted, scale);

@@ -191,6 +191,40 @@ TEST(GroupMistakes, AreNamed) {
             "c: freeze: no parameter is matched by 'fc1.wieght'. Did you mean 'fc1.weight'?");
 }
 
+TEST(GroupMistakes, NothingToTrain) {
+  Net net(DType::f64);
+  Builder b("step");
+  const Tensor loss = loss_of(net, b);
+  EXPECT_EQ(error_of([&] { nn::minimize(loss, {}, nn::Adam{}); }),
+            "graph step: no parameters to train were given. Give minimize those of a module: "
+            "net.parameters()");
+}
+
+TEST(GroupMistakes, AGroupThatIsLeftNothingNamesWhatTookIt) {
+  Net net(DType::f64);
+  const auto mistake = [&](const std::vector<std::string>& groups,
+                           const std::vector<std::string>& freeze) {
+    nn::GroupRules rules{{}, freeze};
+    for (const std::string& text : groups) rules.rules.push_back(nn::parse_group_rule(text, "c"));
+    return error_of([&] { nn::groups_by(rules, net.parameters(), "c"); });
+  };
+  const std::string hint =
+      ". freeze wins over groups, and the first group that matches takes: say it before them, or "
+      "leave it out";
+  EXPECT_EQ(mistake({"* lr=1", "fc1.* lr=2"}, {}),
+            "c: groups: 'fc1.*' takes nothing: what it matches (fc1.weight, fc1.bias) is taken by "
+            "'*'" +
+                hint);
+  EXPECT_EQ(mistake({"fc1.* lr=1"}, {"fc1.*"}),
+            "c: groups: 'fc1.*' takes nothing: what it matches (fc1.weight, fc1.bias) is taken by "
+            "freeze 'fc1.*'" +
+                hint);
+  EXPECT_EQ(mistake({"*.weight lr=1", "* lr=2"}, {"*.bias"}),
+            "c: groups: '*' takes nothing: what it matches (fc1.weight, fc1.bias, fc2.weight, "
+            "fc2.bias, norm.weight, ... 6 parameters) is taken by '*.weight' and freeze '*.bias'" +
+                hint);
+}
+
 /// y = w over a vector, so that the gradient of its sum is 1.
 struct One : nn::ModuleOf<One> {
   using ModuleOf::ModuleOf;

@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"sequential", {"shuffle=false", "prefetch=0"}},
                     Case{"momentum", {"optimizer.kind=sgd", "momentum=0.9", "on_nan=skip"}},
                     Case{"groups",
-                         {"groups=[\"*.weight lr=2e-3\", \"emb.* lr=1e-3\"]",
+                         {"groups=[\"*.weight lr=2e-3\", \"*.time_* lr=1e-3\"]",
                           "freeze=[\"blocks.0.ffn.*\", \"emb.*\"]", "optimizer.kind=adamw",
                           "weight_decay=0.1"}},
                     Case{"reference", {"backend=ref", "batch=2"}},
