@@ -39,9 +39,10 @@ std::string called_as() {
   return first.empty() ? "plait" : first;
 }
 
+bool lost = false;  // the output: nothing more is printed there
+
 /// Prints while that can be done. A run is worth more than its lines: it goes on without them.
 void print_while_read(std::string_view text) {
-  static bool lost = false;
   if (lost) return;
   try {
     print(text);
@@ -122,10 +123,12 @@ void run_train(const Args& args) {
   const train::TrainResult result = train::train(request);
   if (!result.finished) {
     const std::string stopped = str(train::StopSignal::name(), ": stopped ");
-    request.place.print(result.begun
-                            ? str(stopped, "after step ", result.step, " of ", result.steps,
-                                  "; to go on: ", request.program, " train --resume ", folder, "\n")
-                            : str(stopped, "before the first step: ", folder, " is as it was\n"));
+    const std::string said = result.begun
+                                 ? str(stopped, "after step ", result.step, " of ", result.steps,
+                                       "; to go on: ", request.program, " train --resume ", folder)
+                                 : str(stopped, "before the first step: ", folder, " is as it was");
+    request.place.print(said + "\n");
+    if (lost) note(said);
   }
   if (args.has("--json")) print(result.summary);
 }

@@ -66,6 +66,8 @@ void note(std::string_view text) { print_error(str("plait: ", text, "\n")); }
 
 bool output_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
 bool error_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+    } else if (errno == EBADF) {
+      throw RunError("cannot write the output: standard output is closed");
 
 void prepare_output() {
   ::signal(SIGPIPE, SIG_IGN);
@@ -73,7 +75,8 @@ void prepare_output() {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) != -1) continue;
     // The lowest free number is taken, which is fd: those below are open by now.
-    const int opened = ::open("/dev/null", O_RDWR);
+    // A result that cannot be written is an error; a note is not worth one.
+    const int opened = ::open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR);
     if (opened >= 0 && opened != fd) ::close(opened);
   }
 }

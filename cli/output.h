@@ -15,7 +15,7 @@ struct OutputClosed {};
 std::string shown(std::string_view text);
 
 /// Writes to standard output at once, as shown() where that is a terminal. OutputClosed when its
-/// reader has gone, RunError when it cannot be written for another reason (a full disk).
+/// reader has gone, RunError when it cannot be written for another reason (a full disk, closed).
 void print(std::string_view text);
 /// Writes a line to standard error, behind `plait: `; never fails.
 void note(std::string_view text);

@@ -104,6 +104,17 @@ TEST(Train, ATerminalThatClosesIsASignalToStop) {
   EXPECT_NE(o.out.find("checkpoint " + run), std::string::npos) << o.out;
 }
 
+TEST(Train, HowToGoOnIsSaidOnStandardErrorWhereTheOutputIsLost) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const Outcome o = shell("$PLAIT train preset:mlp steps=100000000 output.folder=" + run +
+                          " >/dev/full & for i in $(seq 300); do [ -s " + run +
+                          "/metrics.jsonl ] && break; sleep 0.1; done; kill -TERM $!; wait $!");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_NE(o.err.find("plait: SIGTERM: stopped after step "), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find(" train --resume " + run + "\n"), std::string::npos) << o.err;
+}
+
 TEST(Train, AStartThatFailsLeavesWhatWasThere) {
   const TemporaryFolder folder;
   const std::string run = folder / "run";

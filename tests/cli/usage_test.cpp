@@ -150,10 +150,20 @@ TEST(Usage, AReaderThatHasGoneIsNoError) {
   EXPECT_EQ(std::count(o.out.begin(), o.out.end(), '\n'), 1);
 }
 
-TEST(Usage, ClosedOutputsAreNoError) {
-  const Outcome o = shell("$PLAIT ops >&- && $PLAIT ops >/dev/null 2>&- <&-");
+TEST(Usage, ClosedNotesAndInputAreNoError) {
+  const Outcome o = shell("$PLAIT ops >/dev/null 2>&- <&-");
   EXPECT_EQ(o.code, 0);
   EXPECT_EQ(o.err, "");
+}
+
+TEST(Usage, AResultThatAClosedOutputLosesIsAnError) {
+  for (const char* words : {"ops", "run model:mlp", "stats model:mlp --json"}) {
+    const Outcome o = plait(std::string(words) + " >&-");
+    EXPECT_EQ(o.code, 1) << words;
+    EXPECT_TRUE(o.err.ends_with("plait: cannot write the output: standard output is closed\n"))
+        << words << "\n"
+        << o.err;
+  }
 }
 
 TEST(Usage, AFullDiskIsAnError) {
