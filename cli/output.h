@@ -10,7 +10,7 @@ namespace plait::cli {
 struct OutputClosed {};
 
 /// What a terminal shows of a text: control characters, with which a name in a graph could move the
-/// cursor or set the title, become `\u001b`. Line ends and tabs stay, and the carriage return and
+/// cursor or set the title, and marks of direction become `\u001b`. Line ends and tabs stay, and the carriage return and
 /// erasure with which a line that is redrawn begins.
 std::string shown(std::string_view text);
 

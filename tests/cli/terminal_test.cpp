@@ -27,6 +27,10 @@ TEST(Terminal, ControlCharactersAreWrittenOut) {
       << "C1 in UTF-8";
   EXPECT_EQ(shown("caf\xc3\xa9 \xe2\x82\xac"), "caf\xc3\xa9 \xe2\x82\xac");
   EXPECT_EQ(shown("\xc2"), "\xc2");
+  EXPECT_EQ(shown("a\xe2\x80\xae"
+                  "b\xe2\x81\xa6\xd8\x9c\xe2\x80\x8f."),
+            "a\\u202eb\\u2066\\u061c\\u200f.")
+      << "marks of direction";
   EXPECT_EQ(shown("\r\x1b[Kstep 3\x1b"), "\r\x1b[Kstep 3\\u001b") << "a line that is redrawn";
 }
 
