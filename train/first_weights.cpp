@@ -148,6 +148,11 @@ Array Fitting::fitted(const Given& given, const ir::State& state) {
              ? ""
              : str(". To begin it anew: model.init_skip = [", quoted(state.name), "]"));
   }
+  if (asked_ == Asked::kByConfig && !all_finite(array)) {
+    fail(given.original,
+         " is not finite: it holds a NaN or an infinity. To begin it anew: ", "model.init_skip = [",
+         quoted(state.name), "]");
+  }
   const Array shaped = array.sizes() == sizes ? array : array.reshaped(sizes);
   if (same_dtype) return shaped;
   const Array cast = shaped.cast(dtype);

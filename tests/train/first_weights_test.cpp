@@ -61,6 +61,15 @@ TEST(FirstWeights, AreTheFilesWhereAllFits) {
                              "model.init_from w: taken 4 of the model's 4 parameters and buffers"});
 }
 
+TEST(FirstWeights, ThatAreNotFiniteAreNamed) {
+  Tensors file = own_file();
+  file["body.0.bias"].set(1, std::nan(""));
+  EXPECT_EQ(wrong(file, rules({}, {}, {})),
+            "w: body.0.bias is not finite: it holds a NaN or an infinity. To begin it anew: "
+            "model.init_skip = [\"body.0.bias\"]");
+  EXPECT_EQ(first_weights(file_of(file), rules({}, {}, {"body.0.bias"}), kStates).taken.size(), 3u);
+}
+
 TEST(FirstWeights, CastsRulesAndPatternsAreAccountedFor) {
   const Tensors file{{"module.encoder.0.weight", counting(DType::f64, {2, 3}, 1)},
                      {"module.encoder.0.bias", counting(DType::bf16, {2}, 2)},

@@ -102,11 +102,11 @@ TEST(TrainerFaults, AStartThatFailsLeavesNothing) {
   message_of([&] { runs.run("run", 0, bad, RunFolder::Open::overwrite); });
   EXPECT_TRUE(same_end(runs.end_of("run"), before));
   Tensors weights = before.weights;  // a first loss that is not finite: none is looked for there
-  for (auto& [name, w] : weights) std::memset(w.data(), 0xff, w.byte_count());
-  const auto bytes = io::safetensors_bytes(weights, {}, "NaN");
-  io::write_file(runs.path("nan"), bytes.parts());
+  for (auto& [name, w] : weights) std::memset(w.data(), 0x7f, w.byte_count());
+  const auto bytes = io::safetensors_bytes(weights, {}, "huge");
+  io::write_file(runs.path("huge"), bytes.parts());
   message_of<RunError>(
-      [&] { runs.run("run", 0, {"init_from=" + runs.path("nan")}, RunFolder::Open::overwrite); });
+      [&] { runs.run("run", 0, {"init_from=" + runs.path("huge")}, RunFolder::Open::overwrite); });
   EXPECT_TRUE(same_end(runs.end_of("run"), before));
   EXPECT_TRUE(runs.resume("run").finished);
 }
