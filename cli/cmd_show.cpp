@@ -20,7 +20,8 @@ namespace plait::cli {
 namespace {
 
 constexpr Flag kShowFlags[] = {
-    {"--after", "PASS", "run the passes, or the stages of planning, up to this one and show what it leaves"},
+    {"--after", "PASS",
+     "run the passes, or the stages of planning, up to this one and show what it leaves"},
     {"--kernels", "", "of stages that leave steps: the contractions and kernels of each as well"},
     {"--grad", "", "differentiate the first fetch with respect to all trained states"},
     {"--timing", "", "run the passes and print the time of each on standard error"},
@@ -109,7 +110,8 @@ void check_kernels(const Args& args) {
 
 void run_show(const Args& args) {
   check_kernels(args);
-  if (io::is_safetensors(args.words()[0])) {
+  const std::string& file = args.words()[0];
+  if (io::is_safetensors(file) || (file.ends_with(".safetensors") && io::is_there(file))) {
     if (args.has("--as") || runs_passes(args) || args.has("--graph") || args.has("--set")) {
       throw UsageError("a safetensors file holds tensors, no graph: only --json goes with it");
     }
@@ -154,7 +156,8 @@ constinit const Command kShow{
         "A document names its main sizes (batch, time, image...): --set changes them. Of a\n"
         "safetensors file the names, dtypes and shapes of its tensors are listed.\n"
         "A plan that `plait compile` wrote is printed whole. Passes and stages, in order:\n"
-        "verify, differentiate, amp, amp_f16, expand, fold, simplify, cse, dead; keep_rounded, facts,\n"
+        "verify, differentiate, amp, amp_f16, expand, fold, simplify, cse, dead; keep_rounded, "
+        "facts,\n"
         "layout, group, choose, order, recompute, batch, join, place.\n",
     .example =
         "  $ plait show 'model:mlp?dtype=f32' --after dead --timing\n"

@@ -106,7 +106,11 @@ void list_presets() {
 void draw_curves(const Args& args) {
   std::vector<train::Curve> curves;
   for (const std::string& run : split(args.text("--curves"), ',')) {
-    curves.push_back({run, train::read_metrics(run + "/" + train::kMetricsFile)});
+    const std::string metrics = run + "/" + train::kMetricsFile;
+    curves.push_back({run, train::read_metrics(metrics)});
+    if (curves.back().records.empty()) {
+      note(str(metrics, " has no readable line: there is no curve of it"));
+    }
   }
   const std::string path = args.text("-o", "curves.svg");
   io::write_file(path, {train::curve_svg(curves, "loss over steps")});

@@ -117,8 +117,11 @@ class Writer {
     if (!sync_folder(disk_, temporary_)) fails("sync", temporary_);
     const std::string listed = str(kCheckpointFolder, "/", name_of(step_));
     if (!own.has(listed) && is_strange(path)) {
-      errno = EEXIST;
-      fails("write", path + ", which this run has not written,");
+      remove_checkpoint(disk_, temporary_);
+      throw RunError(str("cannot write ", path,
+                         ": something is there that this run has not written. Move it away. The "
+                         "checkpoint of step ",
+                         step_, " is not written. Older checkpoints are as they were."));
     }
     if (!own.add(listed)) fails("list", path);
     if (disk_.rename_new(temporary_, path) != 0) {

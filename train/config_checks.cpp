@@ -48,6 +48,9 @@ void check_model(const Reading& r) {
   for (const std::string& rule : c.model.init_map) {
     static_cast<void>(parse_prefix_rule(rule, r.where("model.init_map") + ": model.init_map"));
   }
+  for (const std::string& prefix : c.model.init_strip) {
+    if (prefix.empty()) fail(r.where("model.init_strip"), ": model.init_strip has an empty prefix");
+  }
   for (const auto& [key, value] : c.model.keys) {
     if (value != kFromData || known_by_data(key).empty()) continue;
     if (holds_word(known_by_data(key), c.data.kind)) continue;

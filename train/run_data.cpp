@@ -10,6 +10,7 @@
 namespace plait::train {
 
 constexpr std::int64_t kMostFromData = 1 << 20;  // the largest vocabularies have a quarter of it
+constexpr std::int64_t kMostSize = 1 << 30;      // of a model's key (models/registry.h)
 
 bool reads_own_text(const Config& config) {
   return config.data.kind == "text" && config.data.path.empty();
@@ -42,8 +43,9 @@ void fit(Config& config, const Data& data) {
   const bool from_data = vocab != config.model.keys.end() && vocab->second == kFromData;
   if (from_data && limit > kMostFromData) {  // one stray number would make a model of any size
     fail(data.largest(), " would make a vocabulary of ", with_commas(limit), "; more than ",
-         with_commas(kMostFromData),
-         " are not taken from data. If it is one, say model.vocab=", limit);
+         with_commas(kMostFromData), " are not taken from data. ",
+         limit > kMostSize ? str("No model takes more than ", with_commas(kMostSize))
+                           : str("If it is one, say model.vocab=", limit));
   }
   fit_to_data(config, "vocab", limit);
   fit_to_data(config, "classes", limit);

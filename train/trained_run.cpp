@@ -85,7 +85,8 @@ std::vector<std::string> classes_of(const TrainedRun& run) {
   const std::string path = file_of(run, kClassesFile);
   if (!holds_word(known_by_data("classes"), run.config.data.kind) || !io::is_there(path)) return {};
   const io::Json json = io::parse_json(io::read_file(path), path);
-  if (!json.is_array() || json.empty()) fail(path, " is ", io::glimpse(json), ", no list of names");
+  if (json.is_array() && json.empty()) fail(path, " is an empty list: it names no class");
+  if (!json.is_array()) fail(path, " is ", io::glimpse(json), ", no list of names");
   std::vector<std::string> names;
   for (const io::Json& name : json) {
     if (!name.is_string()) fail(path, " lists ", io::glimpse(name), " among its names");

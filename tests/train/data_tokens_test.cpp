@@ -142,8 +142,8 @@ TEST_F(DataTokens, AStrayTokenMakesNoVocabulary) {
   EXPECT_EQ(message_of([&] { fit(config, data); }),
             path +
                 ": token 4,294,967,295 at position 1 would make a vocabulary of 4,294,967,296; "
-                "more than 1,048,576 are not taken from data. If it is one, say "
-                "model.vocab=4294967296");
+                "more than 1,048,576 are not taken from data. No model takes more than "
+                "1,073,741,824");
   const Data usual({.kind = "tokens", .paths = {write("u", std::string("\x01\0\xff\xff", 4))}});
   fit(config, usual);
   EXPECT_EQ(model_size(config, "vocab"), 65536);
