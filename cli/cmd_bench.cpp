@@ -228,7 +228,7 @@ std::string measured_text(const Executor& executor, std::int64_t recorded, std::
 
 void run_bench(const Args& args) {
   const double seconds = seconds_wanted(args, 3);
-  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
+  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0, 0));
   const auto row = static_cast<int>(args.whole("--row", 1, 1, kMostInARow));
   Ready ready = make_ready(args, seed);
   Loaded& loaded = ready.loaded;

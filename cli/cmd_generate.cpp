@@ -42,7 +42,7 @@ train::GenerateOptions options_of(const Args& args) {
   options.sampling.temperature = real(args, "--temperature", options.sampling.temperature);
   options.sampling.top_p = real(args, "--top-p", options.sampling.top_p);
   options.sampling.top_k = args.whole("--top-k", options.sampling.top_k, 0);
-  options.sampling.seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
+  options.sampling.seed = static_cast<std::uint64_t>(args.whole("--seed", 0, 0));
   options.backend = args.text("--backend", options.backend);
   options.threads = static_cast<int>(args.whole("--threads", 0, 0, kMostThreads));
   train::check_sampling(options.sampling);

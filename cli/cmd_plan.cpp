@@ -223,7 +223,7 @@ void run_plan(const Args& args) {
           peak_text(planned.compiled.program, lives));
   if (!args.has("--check")) return json ? print_json(result) : void();
 
-  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
+  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0, 0));
   const Measured measured = run_three_steps(std::move(planned), seed);
   result["check"] = {{"arena_resident_bytes", measured.arena_resident},
                      {"allocations", measured.allocated.calls},

@@ -84,7 +84,7 @@ void run_profile(const Args& args) {
     throw UsageError("--runs and --seconds exclude each other");
   }
   const ProfileRequest request{args.whole("--runs", 0, 1), seconds_wanted(args, 2)};
-  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
+  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0, 0));
   Loaded loaded = load(load_planned(args), seed);
   const profile::Profile p = profiled(loaded, request);
   if (args.has("-o")) io::write_file(args.text("-o"), {profile::to_megengine(p)});

@@ -118,7 +118,7 @@ void check_usage(const Args& args) {
 
 void run_run(const Args& args) {
   const std::int64_t steps = args.whole("--steps", 1, 1);
-  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0));
+  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0, 0));
   const bool json = args.has("--json");
   check_usage(args);
   if (is_plan(args.words()[0])) return run_plan_file(args, steps, seed);

@@ -52,6 +52,23 @@ TEST_F(Mistakes, FilesOfARun) {
       {"train --resume deep steps=5", 0, ""},
       {"train --resume typed steps=5", 0, ""},
   });
+  copy("run", "unread");
+  fs::remove(folder / "unread/metrics.jsonl");
+  write("unread/metrics.jsonl", {"x\n"});
+  copy("run", "taken");
+  write("absurd.safetensors", {std::string(16, '\xff')});
+  write("lists.safetensors", {safetensors(nested(9))});
+  fs::create_symlink("elsewhere", folder / "taken/checkpoints/step-00000005");
+  expect({
+      {"train --curves unread -o o.svg", 0, "unread/metrics.jsonl has no readable line"},
+      {"train --resume taken steps=5", 1,
+       "taken/checkpoints/step-00000005: something is there that this run has not written. Move it "
+       "away."},
+      {"show absurd.safetensors", 1, "not a safetensors file: its header would have"},
+      {"show lists.safetensors", 1, "its header does not start with '{'"},
+      {"train preset:mlp model.init_from=a 'model.init_strip=[\"\"]'", 1,
+       "model.init_strip has an empty prefix"},
+  });
   for (const char* name : {"config.toml", "metrics.jsonl", "train.plan.json"}) {
     const std::string of = std::string("fifo-") + name, path = folder / (of + "/" + name);
     copy("run", of);
@@ -111,6 +128,8 @@ TEST_F(Mistakes, NumbersThatNobodyMeans) {
       {"bench g --seconds inf --json", 2, "--seconds must be more than 0"},
       {"bench g --row 5000000000", 2, "--row must be at most 65536, is 5000000000"},
       {"profile g --runs 0", 2, "--runs must be at least 1, is 0"},
+      {"run g --seed -1", 2, "--seed must be at least 0, is -1"},
+      {"profile g --seed -1", 2, "--seed must be at least 0, is -1"},
       {"run g --steps -1", 2, "--steps must be at least 1, is -1"},
       {"run g --steps 99999999999999999999", 2, "--steps must be a whole number"},
       {"run g --against g --within nan", 2, "--within must be 0 or above, is nan"},
