@@ -10,7 +10,7 @@ namespace plait::plan {
 namespace {
 
 constexpr std::string_view kKindNames[] = {"constant", "move",   "point",    "join",
-                                           "reduce",   "window", "contract", "hand"};
+                                           "reduce",   "window", "taps",     "contract", "hand"};
 constexpr std::string_view kGroupNames[] = {"loop", "contract", "hand"};
 constexpr std::string_view kDirectionNames[] = {"", " by row", " by column", " by row and column"};
 

@@ -93,7 +93,7 @@ TEST_F(Show, KernelsAreOfStagesThatLeaveSteps) {
     const Outcome o = plait("show " + file + after + " --kernels");
     EXPECT_EQ(o.code, 2);
     EXPECT_TRUE(
-        o.err.starts_with("plait: --kernels goes with --after and a stage that leaves steps: "
+        o.err.starts_with("plait: show: --kernels goes with --after and a stage that leaves steps: "
                           "choose, order, recompute, batch, join"))
         << o.err;
   }
