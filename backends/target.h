@@ -1,6 +1,5 @@
-// What a backend offers to planning, and what a program asks of it: calls as plain data (functions
-// by name, buffers by number, sizes over symbols), their code as text, and the choice of an
-// implementation with its reasons. No graph, no loop, no pointer lives past this seam.
+// What a backend offers to planning, and what a program asks of it: the code of calls as text, and
+// the choice of an implementation with its reasons. No graph, no loop lives past this seam.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "ir/graph.h"
 #include "loop/contraction.h"
 #include "loop/kernel.h"
+#include "program/program.h"
 
 namespace plait {
 
@@ -24,55 +24,11 @@ namespace plait {
 inline constexpr const char* kIndexError = "an index is out of range";
 inline constexpr const char* kDivisionError = "integer division by zero";
 
-/// A generated function and the numbers a call of it needs.
-struct Function {
-  std::string name;               // made from its text
-  std::vector<Dim> parameters{};  // over the program's symbols
-};
-
-/// A generated loop kernel: rows in parallel, then the second stage of column reductions.
-struct LoopCall {
-  Function function;
-  std::vector<int> buffers;
-  std::vector<Dim> column_sizes{};  // elements of each column reduction's partial results
-  int kept = 0;                     // rows of scratch, each of kept_size elements
-  Dim kept_size = 0;
-  Dim rows = 1, finish_rows = 0;
-  Dim work = 0;  // scalar operations and elements moved, over all rows: how finely to cut
-  // Where a target launches blocks: `rows` are those of the kernel, `finish_rows` those of its
-  // second stage, and a block has this many threads and bytes of shared memory.
-  int threads = 0, block_bytes = 0;
-  int maps = 0;        // operands that a copy engine brings: the last words say how they lie
-  bool table = false;  // a launch has several calls of it; `rows` are the blocks that each fills
-  bool interleaved = false;  // what it and the calls beside it write takes turns in memory, by rows
-};
-
-/// A contraction, or the phases of one, each with what follows it.
-struct ProductCall {
-  struct Part {
-    loop::Contraction contraction;
-    Function epilogue{};  // no name: the product is the result
-    Dim epilogue_rows = 0;
-    std::vector<int> buffers{};  // of the epilogue; -1: the product, where it is apart
-    LoopCall generated{};        // with a name: runs as this loop kernel instead of the engine
-    std::string variant{};       // of the engine, in the backend's own words
-    bool turned = false;         // the epilogue's rows are n and its inner index is m
-  };
-  int a = -1, b = -1, c = -1;  // buffers; c is -1 with an epilogue
-  bool b_constant = false;     // not changed by the program: packed once
-  std::vector<Part> parts;
-};
-
-/// A node that the backend has written out.
-struct HandCall {
-  std::string op;
-  ir::Attrs attrs;
-  std::vector<ir::Type> inputs, outputs;
-  std::vector<int> input_buffers;   // -1: left out
-  std::vector<int> output_buffers;  // -1: nobody reads it
-};
-
-using Call = std::variant<LoopCall, ProductCall, HandCall>;
+using program::Function;
+using program::HandCall;
+using program::LoopCall;
+using program::ProductCall;
+using program::TuningResults;
 
 /// An implementation that was chosen, and those it was chosen over.
 struct Choice {
@@ -90,9 +46,7 @@ struct Choice {
   bool turned = false;  // an epilogue had better run along m: see Part::turned
 };
 
-/// What choices are made by, besides rules: kept with a program, so that planning its graph again
-/// makes the same program.
-using TuningResults = std::map<std::string, std::string>;  // by kind and key (tuning.h)
+/// What choices are made by, besides rules.
 struct Tuning {
   bool measure = false;   // time the candidates
   TuningResults given{};  // of the planning that is repeated
@@ -101,7 +55,7 @@ struct Tuning {
 
 /// Printed code of one kernel, with the call that runs it.
 struct PrintedLoop {
-  LoopCall call;     // buffers are filled in by the caller
+  LoopCall call;     // arguments are filled in by the caller
   std::string text;  // of the function or functions
 };
 
@@ -196,9 +150,8 @@ class Target {
 
   /// RunError that says for what and how much was asked when there is no more.
   virtual std::unique_ptr<Space> allocate(std::int64_t bytes, const std::string& what) const = 0;
-  /// Compiles the texts and binds the calls. `whole`: also one function that runs everything.
-  virtual std::unique_ptr<Code> load(const std::vector<std::vector<Call>>& steps,
-                                     const std::vector<std::string>& texts, bool whole) const = 0;
+  /// Compiles the program's texts and binds its calls. The program outlives its code.
+  virtual std::unique_ptr<Code> load(const program::Program& program) const = 0;
   /// Bytes that nobody has there, by the driver's count; nothing where the host's memory is used.
   virtual std::optional<std::int64_t> free_bytes() const { return std::nullopt; }
   /// Seconds of what starting took so far, part by part; none where it takes no time.
@@ -207,18 +160,9 @@ class Target {
   virtual std::optional<Ceilings> ceilings() const { return std::nullopt; }
 };
 
-/// What a step touches and about how much it does: a target may run steps beside each other that
-/// do not meet.
-struct StepUse {
-  std::vector<int> reads, writes;  // buffers
-  std::int64_t shared_bytes = 0;   // of workspace
-  double operations = 0, bytes = 0;
-};
-
 /// Where a program's buffers are.
 struct Memory {
-  std::vector<char*> buffers;       // by number
-  std::vector<std::int64_t> bytes;  // of each
+  std::vector<char*> buffers;  // by number
   char* shared = nullptr;           // workspace of the step that runs
   std::int64_t shared_bytes = 0;
   char* side = nullptr;  // workspace of lane 1; lane i has it (i - 1) * side_bytes further
@@ -226,8 +170,13 @@ struct Memory {
   char* threads = nullptr;  // workspace of thread 0; thread i has it i * thread_bytes further
   std::int64_t thread_bytes = 0;
   char* persistent = nullptr;  // packed weights, one after the other
-  std::vector<int> feeds{};    // buffers that are fed
-  std::vector<StepUse> uses{};
+
+  /// Where a value of the program is; null for none.
+  char* at(const program::Program& program, program::ViewId id) const {
+    if (!id.valid()) return nullptr;
+    const program::View& view = program.view(id);
+    return buffers[view.buffer.index()] + view.offset;
+  }
 };
 
 /// A program's code, loaded. One run at a time.
@@ -238,7 +187,7 @@ class Code {
   virtual void bind(const DimBindings& sizes, const Memory& memory) = 0;
   /// Takes a feed of the next run, beside the one that runs; it is in its buffer when that run
   /// begins. `from` may be changed on return. False: the caller writes it into the buffer.
-  virtual bool feed(int /*buffer*/, const void* /*from*/, const Laid&) { return false; }
+  virtual bool feed(program::ViewId, const void* /*from*/, const Laid&) { return false; }
   /// Bytes that it holds besides the memory that it was given.
   virtual std::int64_t held_bytes() const { return 0; }
   /// What is constant (see ProductCall) has changed: pack it again.

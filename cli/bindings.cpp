@@ -24,38 +24,38 @@ struct Kind {
 };
 
 /// A buffer is bound once: what is fed or kept from run to run says so, the rest is static.
-std::array<Kind, 3> bindings_of(const plan::Program& p, const std::vector<BufferLife>& lives) {
+std::array<Kind, 3> bindings_of(const program::Program& p, const std::vector<BufferLife>& lives) {
   std::array<Kind, 3> kinds{{{"feed", "feeds"}, {"state", "states"}, {"static", "static"}}};
   std::vector<bool> taken(p.buffers.size(), false);
-  const auto take = [&](Kind& kind, const std::string& name, int held) {
-    const int buffer = p.values[at(held)].buffer;
+  const auto take = [&](Kind& kind, const std::string& name, program::ViewId view) {
+    const int buffer = p.view(view).buffer.number();
     kind.bound.push_back({name, buffer});
     if (buffer >= 0) taken[at(buffer)] = true;
   };
-  for (const plan::Binding& feed : p.feeds) take(kinds[0], feed.name, feed.held);
-  for (const plan::StateBinding& s : p.states) take(kinds[1], s.state.name, s.held);
+  for (const program::Binding& feed : p.feeds) take(kinds[0], feed.name, feed.view);
+  for (const program::StateBinding& s : p.states) take(kinds[1], s.state.name, s.view);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     if (taken[b]) continue;
     kinds[2].bound.push_back(
-        {lives[b].held ? lives[b].held->name : p.buffers[b].name, static_cast<int>(b)});
+        {lives[b].view ? lives[b].view->name : p.buffers[b].name, static_cast<int>(b)});
   }
   return kinds;
 }
 
-std::vector<std::string> cells(const plan::Program& p, const BufferLife& life, const Kind& kind,
+std::vector<std::string> cells(const program::Program& p, const BufferLife& life, const Kind& kind,
                                const Bound& bound) {
-  const plan::Buffer& b = p.buffers[at(bound.buffer)];
-  const bool arena = b.space == plan::Space::kArena;
+  const program::Buffer& b = p.buffers[at(bound.buffer)];
+  const bool arena = b.region == program::Region::kArena;
   std::string what = kind.name;
-  if (b.space == plan::Space::kConstant) what += ", constant";
+  if (b.region == program::Region::kConstant) what += ", constant";
   if (life.fetched) what += ", fetched";
-  return {what, bound.name, life.held ? type_text(life.held->type) : "-",
+  return {what, bound.name, life.view ? type_text(life.view->type) : "-",
           str(arena ? "arena + " : "states + ", b.offset), bytes_text(b.bytes)};
 }
 
 }  // namespace
 
-std::string bindings_text(const plan::Program& p, const std::vector<BufferLife>& lives) {
+std::string bindings_text(const program::Program& p, const std::vector<BufferLife>& lives) {
   Table table{
       {"bound", "value", "type", "memory", "bytes"}, {false, false, false, false, true}, {}};
   std::vector<std::string> totals;
@@ -73,7 +73,7 @@ std::string bindings_text(const plan::Program& p, const std::vector<BufferLife>&
   return str("\nBound to fixed addresses: ", join(totals, ", "), "\n", table.text());
 }
 
-Json bindings_json(const plan::Program& p, const std::vector<BufferLife>& lives) {
+Json bindings_json(const program::Program& p, const std::vector<BufferLife>& lives) {
   Json out = Json::object();
   for (const Kind& kind : bindings_of(p, lives)) {
     Json list = Json::array();

@@ -8,7 +8,7 @@
 
 namespace plait::cli {
 
-std::vector<BufferLife> buffer_lives(const plan::Program& program) {
+std::vector<BufferLife> buffer_lives(const program::Program& program) {
   const int end = std::max(0, static_cast<int>(program.steps.size()) - 1);
   std::vector<BufferLife> lives(program.buffers.size());
   std::vector<bool> touched(lives.size(), false);
@@ -18,34 +18,36 @@ std::vector<BufferLife> buffer_lives(const plan::Program& program) {
     touched[at(buffer)] = true;
     life.last = std::max(life.last, step);
   };
-  const auto buffer_of = [&](const plan::Binding& b) { return program.values[at(b.held)].buffer; };
-  for (const plan::Binding& feed : program.feeds) {
+  const auto buffer_of = [&](const program::Binding& b) { return program.view(b.view).buffer.number(); };
+  for (const program::Binding& feed : program.feeds) {
     touch(buffer_of(feed), 0);
     lives[at(buffer_of(feed))].fed = true;
   }
   for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
-    for (int b : program.steps[at(s)].writes) touch(b, s);
-    for (int b : program.steps[at(s)].reads) touch(b, s);
+    const program::Uses uses = program::uses_of(program.steps[at(s)]);
+    for (program::ViewId v : uses.writes) touch(program.view(v).buffer.number(), s);
+    for (program::ViewId v : uses.reads) touch(program.view(v).buffer.number(), s);
   }
-  for (const plan::Binding& fetch : program.fetches) {
+  for (const program::Binding& fetch : program.fetches) {
     touch(buffer_of(fetch), end);
     lives[at(buffer_of(fetch))].fetched = true;
   }
   for (std::size_t b = 0; b < lives.size(); ++b) {
-    if (program.buffers[b].space == plan::Space::kArena) continue;
+    if (program.buffers[b].region == program::Region::kArena) continue;
     lives[b].first = 0;
     lives[b].last = end;
   }
-  for (const plan::Held& held : program.values) {
-    if (held.buffer >= 0 && !lives[at(held.buffer)].held) lives[at(held.buffer)].held = &held;
+  for (const program::View& view : program.views) {
+    BufferLife& life = lives[view.buffer.index()];
+    if (!life.view) life.view = &view;
   }
   return lives;
 }
 
-Peak arena_peak(const plan::Program& program, const std::vector<BufferLife>& lives) {
+Peak arena_peak(const program::Program& program, const std::vector<BufferLife>& lives) {
   std::vector<std::int64_t> change(program.steps.size() + 2, 0);
   const auto in_arena = [&](std::size_t b) {
-    return program.buffers[b].space == plan::Space::kArena;
+    return program.buffers[b].region == program::Region::kArena;
   };
   for (std::size_t b = 0; b < lives.size(); ++b) {
     if (!in_arena(b)) continue;
@@ -71,9 +73,19 @@ Peak arena_peak(const plan::Program& program, const std::vector<BufferLife>& liv
   return peak;
 }
 
-int kernel_count(const plan::Program& program) {
+std::vector<int> buffers_of(const program::Program& program,
+                            const std::vector<program::ViewId>& views) {
+  std::vector<int> out;
+  for (program::ViewId v : views) {
+    const int b = program.view(v).buffer.number();
+    if (std::find(out.begin(), out.end(), b) == out.end()) out.push_back(b);
+  }
+  return out;
+}
+
+int kernel_count(const program::Program& program) {
   std::set<std::string> ids;
-  for (const plan::Step& step : program.steps) ids.insert(step.kernel);
+  for (const program::Step& step : program.steps) ids.insert(step.kernel);
   return static_cast<int>(ids.size());
 }
 

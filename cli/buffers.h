@@ -5,19 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "plan/program.h"
+#include "program/program.h"
 
 namespace plait::cli {
 
 struct BufferLife {
   int first = 0, last = 0;  // steps
   bool fed = false, fetched = false;
-  const plan::Held* held = nullptr;  // the first value in it
+  const program::View* view = nullptr;  // the first value in it
 };
 
 /// One per buffer. What is fed begins at 0, what is fetched ends with the last step; states and
 /// constants last throughout.
-std::vector<BufferLife> buffer_lives(const plan::Program& program);
+std::vector<BufferLife> buffer_lives(const program::Program& program);
 
 /// Where the arena is fullest: buffers alive there, largest first.
 struct Peak {
@@ -25,9 +25,13 @@ struct Peak {
   std::int64_t bytes = 0;
   std::vector<int> buffers;
 };
-Peak arena_peak(const plan::Program& program, const std::vector<BufferLife>& lives);
+Peak arena_peak(const program::Program& program, const std::vector<BufferLife>& lives);
+
+/// Where values lie, each buffer once, in the order of the views.
+std::vector<int> buffers_of(const program::Program& program,
+                            const std::vector<program::ViewId>& views);
 
 /// Different kernel ids of a program.
-int kernel_count(const plan::Program& program);
+int kernel_count(const program::Program& program);
 
 }  // namespace plait::cli

@@ -44,14 +44,13 @@ struct Times {
 };
 
 /// Whether no step writes where a feed lies: one set of feeds then serves any number of runs.
-bool feeds_last(const plan::Program& p) {
-  for (const plan::Binding& feed : p.feeds) {
-    const auto held = static_cast<std::size_t>(feed.held);
-    const plan::Buffer& f = p.buffers[static_cast<std::size_t>(p.values[held].buffer)];
-    for (const plan::Step& step : p.steps) {
-      for (int w : step.writes) {
-        const plan::Buffer& b = p.buffers[static_cast<std::size_t>(w)];
-        if (b.space == plan::Space::kArena && b.offset < f.offset + f.bytes &&
+bool feeds_last(const program::Program& p) {
+  for (const program::Binding& feed : p.feeds) {
+    const program::Buffer& f = p.buffer_of(feed.view);
+    for (const program::Step& step : p.steps) {
+      for (program::ViewId w : program::uses_of(step).writes) {
+        const program::Buffer& b = p.buffer_of(w);
+        if (b.region == program::Region::kArena && b.offset < f.offset + f.bytes &&
             f.offset < b.offset + b.bytes) {
           return false;
         }
@@ -235,9 +234,9 @@ void run_bench(const Args& args) {
   const Times times = Bench(ready, seconds, row).run();
   const std::int64_t recorded = ready.free_bytes - times.free_bytes;
   const std::int64_t more = times.free_bytes - loaded.target->free_bytes().value_or(0);
-  const plan::Program& p = loaded.executor.program();
+  const program::Program& p = loaded.executor.program();
   std::int64_t operations = 0;
-  for (const plan::Step& s : p.steps) operations += evaluate(s.operations, loaded.executor.sizes());
+  for (const program::Step& s : p.steps) operations += evaluate(s.operations, loaded.executor.sizes());
   const double alone_ms = median(times.alone) * 1e3, fed_ms = median(times.with_feeds) * 1e3;
   const double least_ms = *std::min_element(times.alone.begin(), times.alone.end()) * 1e3;
   const double gflops = alone_ms > 0 ? static_cast<double>(operations) / alone_ms * 1e-6 : 0;

@@ -34,23 +34,16 @@ std::string hex(std::uint64_t hash) {
   return text;
 }
 
-std::unique_ptr<Code> build(const Planned& planned) {
-  const plan::Program& p = planned.compiled.program;
-  std::vector<std::vector<Call>> calls;
-  for (const plan::Step& step : p.steps) calls.push_back(step.calls);
-  return planned.target->load(calls, p.texts, p.whole);
-}
-
 void run_compile(const Args& args) {
   const Planned planned = load_planned(args);
   const Compiled& c = planned.compiled;
-  const plan::Program& p = c.program;
+  const program::Program& p = c.program;
   const std::string hash = hex(plan::program_hash(ir::parse_graph(p.graph_text, p.graph_name),
                                                   *planned.target, planned.options));
-  const std::string bytes = plan::to_bytes(p);
+  const std::string bytes = program::to_bytes(p);
   if (args.has("-o")) io::write_file(args.text("-o"), {bytes});
   const Clock::time_point start = Clock::now();
-  const std::unique_ptr<Code> code = build(planned);
+  const std::unique_ptr<Code> code = planned.target->load(p);
   const double load_seconds = seconds_since(start);
   const int made = code->units() - code->built_from_cache();
   if (args.has("--json")) {

@@ -86,18 +86,18 @@ std::string entries_text(const DecisionLog& entries, std::size_t most) {
   return out;
 }
 
-std::string step_text(const plan::Program& p, std::size_t s, std::size_t most) {
-  const plan::Step& step = p.steps[s];
+std::string step_text(const program::Program& p, std::size_t s, std::size_t most) {
+  const program::Step& step = p.steps[s];
   std::vector<std::string> nodes;
   for (const std::string& name : step.nodes) nodes.push_back("%" + name);
   std::string out = str("step ", s, "  ", step.kind, "  ", step.kernel, "\n");
   out += line("computes", names_text(nodes, most) + (step.path.empty() ? "" : " @ " + step.path));
-  out += line("reads", names_text(buffer_names(p, step.reads), most));
-  out += line("writes", names_text(buffer_names(p, step.writes), most));
+  out += line("reads", names_text(buffer_names(p, program::uses_of(step).reads), most));
+  out += line("writes", names_text(buffer_names(p, program::uses_of(step).writes), most));
   return out;
 }
 
-std::string counts_text(const Counts& c, const plan::Program& p) {
+std::string counts_text(const Counts& c, const program::Program& p) {
   return Table{{},
                {},
                {{"kernels", str(c.kernels, " different, ", c.calls, " calls in ", c.steps, " steps",
@@ -145,8 +145,8 @@ Json entries_json(const DecisionLog& entries) {
   return list;
 }
 
-Json step_json(const plan::Program& p, std::size_t s) {
-  const plan::Step& step = p.steps[s];
+Json step_json(const program::Program& p, std::size_t s) {
+  const program::Step& step = p.steps[s];
   return {{"step", s},
           {"kernel", step.kernel},
           {"kind", step.kind},
@@ -154,8 +154,8 @@ Json step_json(const plan::Program& p, std::size_t s) {
           {"path", step.path},
           {"nodes", step.nodes},
           {"calls", step.calls.size()},
-          {"reads", buffer_names(p, step.reads)},
-          {"writes", buffer_names(p, step.writes)}};
+          {"reads", buffer_names(p, program::uses_of(step).reads)},
+          {"writes", buffer_names(p, program::uses_of(step).writes)}};
 }
 
 Json counts_json(const Counts& c) {
@@ -176,7 +176,7 @@ Json counts_json(const Counts& c) {
           {"states_copied", c.states_copied}};
 }
 
-void explain_node(const Explanation& explanation, const plan::Program& p, const Args& args) {
+void explain_node(const Explanation& explanation, const program::Program& p, const Args& args) {
   const Fate fate = explanation.fate_of(args.text("--node"));
   if (args.has("--json")) {
     Json steps = Json::array();
@@ -189,14 +189,14 @@ void explain_node(const Explanation& explanation, const plan::Program& p, const 
   std::string out = "%" + fate.name + "\n";
   if (!fate.without.empty()) out += line("no kernel", fate.without);
   out += entries_text(fate.entries, fate.entries.size());
-  const std::size_t all = p.buffers.size() + p.values.size();
+  const std::size_t all = p.buffers.size() + p.views.size();
   for (int s : fate.steps) out += "\n" + step_text(p, static_cast<std::size_t>(s), all);
   print(out);
 }
 
 void run_explain(const Args& args) {
   const Planned planned = load_planned(args);
-  const plan::Program& p = planned.compiled.program;
+  const program::Program& p = planned.compiled.program;
   const Explanation explanation(planned.graph, p);
   if (args.has("--node")) return explain_node(explanation, p, args);
   if (args.has("--json")) {

@@ -35,13 +35,13 @@ constexpr Flag kPlanFlags[] = {
 
 constexpr std::size_t kMostRows = 15;
 
-std::string step_text(const plan::Program& p, int step) {
+std::string step_text(const program::Program& p, int step) {
   if (p.steps.empty()) return "no step";
-  const plan::Step& s = p.steps[at(step)];
+  const program::Step& s = p.steps[at(step)];
   return str("step ", step, " (%", s.name, s.path.empty() ? "" : " @ " + s.path, ")");
 }
 
-double gap_percent(const plan::Program& p) {
+double gap_percent(const program::Program& p) {
   if (p.lower_bound_bytes == 0) return 0;
   return 100.0 * static_cast<double>(p.arena_bytes - p.lower_bound_bytes) /
          static_cast<double>(p.lower_bound_bytes);
@@ -66,7 +66,7 @@ std::string stages_text(const Compiled& c) {
 }
 
 std::string head_text(const Compiled& c) {
-  const plan::Program& p = c.program;
+  const program::Program& p = c.program;
   const std::string threads = str(p.threads, p.threads == 1 ? " thread" : " threads");
   Table table{{},
               {},
@@ -92,19 +92,19 @@ std::string head_text(const Compiled& c) {
   return table.text();
 }
 
-std::string peak_text(const plan::Program& p, const std::vector<BufferLife>& lives) {
+std::string peak_text(const program::Program& p, const std::vector<BufferLife>& lives) {
   const Peak peak = arena_peak(p, lives);
   if (peak.buffers.empty()) return "\nThe arena is empty.\n";
   Table table{{"buffer", "type", "bytes", "steps"}, {false, false, true, true}, {}};
   std::int64_t rest = 0;
   for (std::size_t i = 0; i < peak.buffers.size(); ++i) {
-    const plan::Buffer& b = p.buffers[at(peak.buffers[i])];
+    const program::Buffer& b = p.buffers[at(peak.buffers[i])];
     const BufferLife& life = lives[at(peak.buffers[i])];
     if (i >= kMostRows) {
       rest += b.bytes;
       continue;
     }
-    table.rows.push_back({"%" + b.name, life.held ? type_text(life.held->type) : "-",
+    table.rows.push_back({"%" + b.name, life.view ? type_text(life.view->type) : "-",
                           bytes_text(b.bytes), str(life.first, "..", life.last)});
   }
   std::string out = str("\nFullest at ", step_text(p, peak.step), ": ", peak.buffers.size(),
@@ -117,17 +117,17 @@ std::string peak_text(const plan::Program& p, const std::vector<BufferLife>& liv
 }
 
 Json plan_json(const Compiled& c, const std::vector<BufferLife>& lives) {
-  const plan::Program& p = c.program;
+  const program::Program& p = c.program;
   Json symbols = Json::object(), seconds = Json::object(), buffers = Json::array();
   for (const auto& [name, s] : p.symbols) symbols[name] = {{"lo", s.lo()}, {"hi", s.hi()}};
   seconds["passes"] = c.passes_seconds;
   for (const auto& [name, value] : p.seconds) seconds[name] = value;
   constexpr const char* kSpaces[] = {"arena", "state", "constant"};
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    const plan::Buffer& buffer = p.buffers[b];
+    const program::Buffer& buffer = p.buffers[b];
     buffers.push_back({{"name", buffer.name},
-                       {"space", kSpaces[static_cast<int>(buffer.space)]},
-                       {"type", lives[b].held ? type_text(lives[b].held->type) : ""},
+                       {"space", kSpaces[static_cast<int>(buffer.region)]},
+                       {"type", lives[b].view ? type_text(lives[b].view->type) : ""},
                        {"bytes", buffer.bytes},
                        {"offset", buffer.offset},
                        {"first", lives[b].first},
@@ -155,12 +155,12 @@ Json plan_json(const Compiled& c, const std::vector<BufferLife>& lives) {
           {"buffers", buffers}};
 }
 
-std::string timeline(const plan::Program& p, const std::vector<BufferLife>& lives) {
+std::string timeline(const program::Program& p, const std::vector<BufferLife>& lives) {
   std::vector<plan::Interval> intervals;
   plan::Placement placement;
   std::vector<std::string> labels, steps;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    if (p.buffers[b].space != plan::Space::kArena) continue;
+    if (p.buffers[b].region != program::Region::kArena) continue;
     intervals.push_back({p.buffers[b].bytes, lives[b].first, lives[b].last});
     placement.offsets.push_back(p.buffers[b].offset);
     labels.push_back(p.buffers[b].name);
@@ -168,7 +168,7 @@ std::string timeline(const plan::Program& p, const std::vector<BufferLife>& live
   placement.height = p.arena_bytes;
   placement.lower_bound = p.lower_bound_bytes;
   placement.method = p.placed_by;
-  for (const plan::Step& s : p.steps) steps.push_back(str(s.name, " (", s.kernel, ")"));
+  for (const program::Step& s : p.steps) steps.push_back(str(s.name, " (", s.kernel, ")"));
   return plan::timeline_svg(intervals, placement, labels, steps, "The arena of " + p.graph_name);
 }
 

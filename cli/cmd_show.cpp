@@ -119,7 +119,7 @@ void run_show(const Args& args) {
   }
   if (args.has("--json")) throw UsageError("--json is for safetensors files: a graph is text");
   if (is_plan(args.words()[0])) {
-    return print(to_text(plan::from_bytes(io::read_file(args.words()[0]), args.words()[0])));
+    return print(to_text(program::from_bytes(io::read_file(args.words()[0]), args.words()[0])));
   }
   const std::string format = args.text("--as", "plait");
   check_format("--as", format);

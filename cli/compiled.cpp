@@ -47,7 +47,7 @@ DimBindings set_sizes(const Args& args) {
 }
 
 /// What keeps a plan from running here; empty when nothing does.
-std::string obstacle(const plan::Program& stored, const Target& target) {
+std::string obstacle(const program::Program& stored, const Target& target) {
   if (stored.target != target.identity()) {
     return str("was compiled for ", stored.target, "; this is ", target.identity());
   }
@@ -59,10 +59,10 @@ std::string obstacle(const plan::Program& stored, const Target& target) {
 
 /// The program of a plan, planned again from its graph and its measurements: nothing of what the
 /// file says of steps, memory and code is run. `why` is set where the plan says something else.
-Compiled replanned(const plan::Program& stored, const ir::Graph& graph, const Target& target,
+Compiled replanned(const program::Program& stored, const ir::Graph& graph, const Target& target,
                    const plan::Options& options, std::string& why) {
   Compiled out = compile(graph, target, {.plan = options, .passes = false, .tuned = stored.tuning});
-  const std::string other = plan::difference(out.program, stored);
+  const std::string other = program::difference(out.program, stored);
   if (!other.empty()) {
     why = str("is not what this build of Plait plans for its graph (", other,
               "): it is of another build, or was changed");
@@ -78,7 +78,7 @@ Planned read_plan(const Args& args) {
     throw UsageError("--measure and --no-fuse are said when a plan is compiled");
   }
   Planned out;
-  const plan::Program stored = plan::from_bytes(io::read_file(file), file);
+  const program::Program stored = program::from_bytes(io::read_file(file), file);
   io::Import import;
   import.package.graphs = {ir::parse_graph(stored.graph_text, file)};
   const ir::Graph& graph = import.package.graphs[0];
@@ -128,8 +128,8 @@ Planned load_planned(const Args& args) {
 }
 
 void set_state(Executor& executor, const std::string& name, const Array& value) {
-  const plan::Program& program = executor.program();
-  for (const plan::StateBinding& s : program.states) {
+  const program::Program& program = executor.program();
+  for (const program::StateBinding& s : program.states) {
     if (s.state.name != name) continue;
     const ir::Type& type = s.state.type;
     if (value.dtype() != type.dtype || !(shape_of(value.sizes()) == type.shape)) {
@@ -138,7 +138,7 @@ void set_state(Executor& executor, const std::string& name, const Array& value) 
     return executor.set_state(name, value);
   }
   std::vector<std::string> names;
-  for (const plan::StateBinding& s : program.states) names.push_back(s.state.name);
+  for (const program::StateBinding& s : program.states) names.push_back(s.state.name);
   fail("there is no state '", name, "'.", suggestion(name, names));
 }
 
@@ -147,7 +147,7 @@ void Loaded::refresh() {
 }
 
 void Loaded::reset(std::uint64_t seed) {
-  for (const plan::StateBinding& s : executor.program().states) {
+  for (const program::StateBinding& s : executor.program().states) {
     executor.set_state(s.state.name, initial_value(s.state, seed));
   }
 }

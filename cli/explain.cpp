@@ -36,32 +36,35 @@ std::string value_of(const LogEntry& entry) {
   return entry.node.substr(1, entry.node.find(' ') - 1);
 }
 
-std::vector<std::string> buffer_names(const plan::Program& program, const std::vector<int>& list) {
+std::vector<std::string> buffer_names(const program::Program& program,
+                                      const std::vector<program::ViewId>& views) {
   std::vector<std::string> names;
-  for (int b : list) {
-    const std::string& name = program.buffers[at(b)].name;
+  for (program::ViewId v : views) {
+    const std::string& name = program.buffer_of(v).name;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
 }
 
-Explanation::Explanation(const ir::Graph& given, const plan::Program& program)
+Explanation::Explanation(const ir::Graph& given, const program::Program& program)
     : given_(given),
       program_(program),
       planned_(ir::parse_graph(program.graph_text, program.graph_name)),
       by_step_(program.steps.size()) {
-  std::map<int, int> writer;  // of each buffer, the last
+  std::map<program::BufferId, int> writer;  // of each buffer, the last
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
-    const plan::Step& step = program.steps[s];
+    const program::Step& step = program.steps[s];
     for (const std::string& name : step.nodes) computed_in_[name].push_back(static_cast<int>(s));
     computed_in_[step.name].push_back(static_cast<int>(s));
-    for (int b : step.writes) writer[b] = static_cast<int>(s);
+    for (program::ViewId v : program::uses_of(step).writes) {
+      writer[program.view(v).buffer] = static_cast<int>(s);
+    }
   }
   // Further results of a node, and copies, are known by where they lie.
-  for (const plan::Held& held : program.values) {
-    const auto by = writer.find(held.buffer);
-    if (by != writer.end() && !computed_in_.count(held.name)) {
-      computed_in_[held.name].push_back(by->second);
+  for (const program::View& view : program.views) {
+    const auto by = writer.find(view.buffer);
+    if (by != writer.end() && !computed_in_.count(view.name)) {
+      computed_in_[view.name].push_back(by->second);
     }
   }
   for (auto& [name, steps] : computed_in_) {
@@ -69,8 +72,8 @@ Explanation::Explanation(const ir::Graph& given, const plan::Program& program)
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   }
   std::map<std::string, int> advanced;  // state -> step
-  for (const plan::StateBinding& s : program.states) {
-    const auto by = writer.find(program.values[at(s.held)].buffer);
+  for (const program::StateBinding& s : program.states) {
+    const auto by = writer.find(program.view(s.view).buffer);
     if (by != writer.end()) advanced.emplace(s.state.name, by->second);
   }
   for (const LogEntry& entry : program.log) {
@@ -153,11 +156,11 @@ Counts Explanation::counts() const {
   c.nodes_planned = static_cast<int>(planned_.nodes.size());
   c.steps = static_cast<int>(program_.steps.size());
   std::set<std::string> kernels, inside;
-  for (const plan::Step& step : program_.steps) {
+  for (const program::Step& step : program_.steps) {
     kernels.insert(step.kernel);
     inside.insert(step.nodes.begin(), step.nodes.end());
     c.calls += static_cast<int>(step.calls.size());
-    for (const Call& call : step.calls) {
+    for (const program::Call& call : step.calls) {
       const bool product = std::holds_alternative<ProductCall>(call);
       c.contractions += product;
       c.with_epilogue += product && step.nodes.size() > 1;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/program.h"
+#include "program/program.h"
 
 namespace plait::cli {
 
@@ -31,7 +31,7 @@ struct Counts {
 class Explanation {
  public:
   /// `given` is the graph as the user has it. Both must outlive the explanation.
-  Explanation(const ir::Graph& given, const plan::Program& program);
+  Explanation(const ir::Graph& given, const program::Program& program);
 
   /// Entries about what a step computes or writes.
   const DecisionLog& of_step(std::size_t step) const { return by_step_[step]; }
@@ -47,7 +47,7 @@ class Explanation {
   std::string why_without(const std::string& name, const DecisionLog& entries) const;
 
   const ir::Graph& given_;
-  const plan::Program& program_;
+  const program::Program& program_;
   ir::Graph planned_;
   std::map<std::string, std::vector<int>> computed_in_;  // by name of value
   std::vector<DecisionLog> by_step_;
@@ -58,6 +58,6 @@ class Explanation {
 std::string value_of(const LogEntry& entry);
 
 /// Names of buffers, each once.
-std::vector<std::string> buffer_names(const plan::Program& program, const std::vector<int>& list);
+std::vector<std::string> buffer_names(const program::Program& program, const std::vector<program::ViewId>& views);
 
 }  // namespace plait::cli

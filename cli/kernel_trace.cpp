@@ -9,10 +9,10 @@
 
 namespace plait::cli {
 
-std::string kernel_trace_text(const plan::Program& program) {
+std::string kernel_trace_text(const program::Program& program) {
   Table table{{"step", "kernel", "name", "module"}, {true, false, false, false}, {}};
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
-    const plan::Step& step = program.steps[s];
+    const program::Step& step = program.steps[s];
     table.rows.push_back({str(s), profile::short_id(step.kernel), "%" + step.name,
                           step.path.empty() ? "-" : step.path});
   }
@@ -21,10 +21,10 @@ std::string kernel_trace_text(const plan::Program& program) {
              program.whole ? ", run as one kernel" : ", run in this order", "\n", table.text());
 }
 
-Json kernel_trace_json(const plan::Program& program) {
+Json kernel_trace_json(const program::Program& program) {
   Json list = Json::array();
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
-    const plan::Step& step = program.steps[s];
+    const program::Step& step = program.steps[s];
     list.push_back({{"step", s},
                     {"kernel", step.kernel},
                     {"kind", step.kind},
@@ -35,7 +35,7 @@ Json kernel_trace_json(const plan::Program& program) {
   return list;
 }
 
-void tell_kernels(const plan::Program& program, bool json, Json& result) {
+void tell_kernels(const program::Program& program, bool json, Json& result) {
   if (!json) return print(kernel_trace_text(program));
   result["kernels"] = kernel_trace_json(program);
   result["one_function"] = program.whole;

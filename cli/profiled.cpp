@@ -57,8 +57,8 @@ std::string machine_name() {
 }
 
 /// How a step computes, as Ceilings names it: products in their dtype, all else in f32.
-std::string precision_of(const plan::Step& step, const Ceilings& ceilings) {
-  for (const Call& call : step.calls) {
+std::string precision_of(const program::Step& step, const Ceilings& ceilings) {
+  for (const program::Call& call : step.calls) {
     const auto* product = std::get_if<ProductCall>(&call);
     if (!product || product->parts.empty()) continue;
     const DType dtype = product->parts[0].contraction.dtype;
@@ -68,7 +68,7 @@ std::string precision_of(const plan::Step& step, const Ceilings& ceilings) {
   return "f32";
 }
 
-profile::StepInfo info_of(const plan::Step& step, const plan::Program& p,
+profile::StepInfo info_of(const program::Step& step, const program::Program& p,
                           const DimBindings& sizes) {
   profile::StepInfo info;
   info.name = "%" + step.name;
@@ -79,24 +79,25 @@ profile::StepInfo info_of(const plan::Step& step, const plan::Program& p,
   info.bytes_read = evaluate(step.bytes_read, sizes);
   info.bytes_written = evaluate(step.bytes_written, sizes);
   info.scratch_bytes = step.shared_bytes + step.thread_bytes * p.threads;
-  info.inputs = step.reads;
-  info.outputs = step.writes;
+  const program::Uses uses = program::uses_of(step);
+  info.inputs = buffers_of(p, uses.reads);
+  info.outputs = buffers_of(p, uses.writes);
   info.nodes = step.nodes;
   return info;
 }
 
-profile::BufferInfo info_of(const plan::Buffer& buffer, const BufferLife& life, int steps,
+profile::BufferInfo info_of(const program::Buffer& buffer, const BufferLife& life, int steps,
                             const DimBindings& sizes) {
   profile::BufferInfo info;
   info.name = buffer.name;
-  info.dtype = name_of(life.held ? life.held->type.dtype : DType::u8);
-  if (life.held) {
-    for (const Dim& d : life.held->type.shape) info.shape.push_back(evaluate(d, sizes));
+  info.dtype = name_of(life.view ? life.view->type.dtype : DType::u8);
+  if (life.view) {
+    for (const Dim& d : life.view->type.shape) info.shape.push_back(evaluate(d, sizes));
   } else {
     info.shape = {buffer.bytes};
   }
   info.bytes = buffer.bytes;
-  info.is_state = buffer.space != plan::Space::kArena;
+  info.is_state = buffer.region != program::Region::kArena;
   info.offset = info.is_state ? -1 : buffer.offset;
   info.first = life.fed ? -1 : life.first;
   info.last = life.fetched ? steps : life.last;
@@ -104,7 +105,7 @@ profile::BufferInfo info_of(const plan::Buffer& buffer, const BufferLife& life, 
 }
 
 profile::Profile describe_program(const Loaded& loaded) {
-  const plan::Program& p = loaded.executor.program();
+  const program::Program& p = loaded.executor.program();
   const DimBindings& sizes = loaded.executor.sizes();
   profile::Profile out;
   out.graph = p.graph_name;
@@ -114,7 +115,7 @@ profile::Profile describe_program(const Loaded& loaded) {
   out.arena_bytes = p.arena_bytes;
   out.states_bytes = p.states_bytes;
   out.scratch_bytes = p.scratch_bytes;
-  for (const plan::Step& step : p.steps) out.steps.push_back(info_of(step, p, sizes));
+  for (const program::Step& step : p.steps) out.steps.push_back(info_of(step, p, sizes));
   const std::vector<BufferLife> lives = buffer_lives(p);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     out.buffers.push_back(info_of(p.buffers[b], lives[b], static_cast<int>(p.steps.size()), sizes));
@@ -267,7 +268,7 @@ void add_peaks(const Loaded& loaded, profile::Profile& out) {
 
 }  // namespace
 
-std::string type_of(const plan::Step& step) {
+std::string type_of(const program::Step& step) {
   for (const Word& word : kWords) {
     if (word.kind == step.kind) return std::string(word.type);
   }

@@ -18,6 +18,6 @@ struct ProfileRequest {
 profile::Profile profiled(Loaded& loaded, const ProfileRequest& request);
 
 /// What a step is called in MegEngine's words.
-std::string type_of(const plan::Step& step);
+std::string type_of(const program::Step& step);
 
 }  // namespace plait::cli

@@ -44,7 +44,7 @@ DimBindings all_sizes(const Planned& planned) {
 }  // namespace
 
 void Ready::set_states() {
-  for (const plan::StateBinding& s : loaded.executor.program().states) {
+  for (const program::StateBinding& s : loaded.executor.program().states) {
     const auto value = states.find(s.state.name);
     if (value == states.end()) {
       loaded.executor.zero_state(s.state.name);
@@ -74,7 +74,7 @@ Ready make_ready(const Args& args, std::uint64_t seed) {
   const DimBindings sizes = all_sizes(planned);
   ir::Graph graph = substitute(planned.graph, sizes);
   std::vector<ir::State> states;
-  for (const plan::StateBinding& s : planned.compiled.program.states) states.push_back(s.state);
+  for (const program::StateBinding& s : planned.compiled.program.states) states.push_back(s.state);
   // Where the system has no thread to give, when they are asked for.
   auto making = std::async(std::launch::async | std::launch::deferred,
                            [&] { return make_values(graph, states, seed); });

@@ -16,9 +16,9 @@ namespace plait::cli {
 namespace {
 
 /// Those asked for, which the program must have; all of them unless asked.
-std::vector<std::string> fetch_names(const plan::Program& program, const Args& args) {
+std::vector<std::string> fetch_names(const program::Program& program, const Args& args) {
   std::vector<std::string> all;
-  for (const plan::Binding& f : program.fetches) all.push_back(f.name);
+  for (const program::Binding& f : program.fetches) all.push_back(f.name);
   const std::vector<std::string> asked = asked_fetches(args);
   for (const std::string& name : asked) {
     if (std::find(all.begin(), all.end(), name) != all.end()) continue;
@@ -40,14 +40,14 @@ void require_feeds(const ir::Graph& graph, const Arrays& feeds) {
 
 void start_states(Executor& executor, const Args& args, std::uint64_t seed) {
   std::map<std::string, DType> dtypes;
-  for (const plan::StateBinding& s : executor.program().states) {
+  for (const program::StateBinding& s : executor.program().states) {
     executor.set_state(s.state.name, initial_value(s.state, seed));
     dtypes.emplace(s.state.name, s.state.type.dtype);
   }
   if (args.has("--weights")) {
     const std::string file = args.text("--weights");
     const io::TensorFile weights = io::read_safetensors(file);
-    for (const plan::StateBinding& s : executor.program().states) {
+    for (const program::StateBinding& s : executor.program().states) {
       if (s.state.role != ir::Role::kParam && s.state.role != ir::Role::kBuffer) continue;
       const auto found = weights.tensors.find(s.state.name);
       if (found != weights.tensors.end()) {
@@ -66,7 +66,7 @@ void start_states(Executor& executor, const Args& args, std::uint64_t seed) {
 
 Arrays states_of(const Executor& executor) {
   Arrays out;
-  for (const plan::StateBinding& s : executor.program().states) {
+  for (const program::StateBinding& s : executor.program().states) {
     out.emplace(s.state.name, executor.state(s.state.name));
   }
   return out;

@@ -18,13 +18,9 @@ constexpr std::size_t kWholeCalls = 96;
 // A kernel of fewer points is printed with its sizes: its loops are short.
 constexpr std::int64_t kFixedPoints = 4096;
 
-void add_once(std::vector<ir::ValueId>& list, ir::ValueId v) {
-  if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
-}
-
-std::vector<int> as_ints(const std::vector<ir::ValueId>& values) {
-  return {values.begin(), values.end()};
-}
+using program::Access;
+using program::Argument;
+using program::Call;
 
 int weight_of(const loop::Kernel& k) {
   int weight = 0;
@@ -46,6 +42,8 @@ class Drafting {
 
   Draft run() {
     draft_.whole = is_small();
+    for (const ir::StateUse& use : s_.graph.states) view(use.value);
+    for (ir::ValueId id : s_.graph.feeds) view(id);
     for (const Group& g : s_.grouping.groups) {
       Signature signature = signature_of(s_, g);
       const auto [known, added] = known_.try_emplace(std::move(signature.text));
@@ -82,6 +80,20 @@ class Drafting {
   };
 
   ir::ValueId result(ir::NodeId n) const { return s_.graph.node(n).outputs[0]; }
+  ViewId view(ir::ValueId v) { return draft_.view(s_.graph, s_.layouts, v); }
+  std::vector<ViewId> views(const std::vector<ir::ValueId>& values) {
+    std::vector<ViewId> out;
+    for (ir::ValueId v : values) out.push_back(view(v));
+    return out;
+  }
+  std::vector<Argument> arguments(const Lowered& low) {
+    std::vector<Argument> out;
+    for (std::size_t b = 0; b < low.values.size(); ++b) {
+      const bool written = low.kernel.buffers[b].written;
+      out.push_back({view(low.values[b]), written ? Access::kWrite : Access::kRead});
+    }
+    return out;
+  }
 
   /// The same kernels over this group's values.
   DraftStep repeated(const Group& g, const First& first, const std::vector<ir::ValueId>& values) {
@@ -92,13 +104,11 @@ class Drafting {
     d.step.nodes.clear();
     describe_step(g, d);
     d.step.kind = kind;
-    for (auto* list : {&d.reads, &d.writes, &d.whole_reads}) {
-      for (ir::ValueId& v : *list) v = by.at(v);
+    const auto here = [&](ViewId v) { return v.valid() ? view(by.at(draft_.value(v))) : v; };
+    renumber(d.step, here);
+    for (StepKernel& k : d.kernels) {
+      for (ViewId& v : k.views) v = here(v);
     }
-    for (std::vector<ir::ValueId>& list : d.values) {
-      for (ir::ValueId& v : list) v = by.at(v);
-    }
-    for (Call& call : d.step.calls) each_buffer(call, [&](int& v) { v = by.at(v); });
     for (std::size_t i = first.log_begin; i < first.log_end; ++i) {
       log_.push_back(LogEntry(log_[i]));
       log_.back().node = "%" + d.step.name;
@@ -136,23 +146,21 @@ class Drafting {
     return draft_.whole || (points.is_const() && points.value() <= kFixedPoints);
   }
 
-  LoopCall printed(PrintedLoop p, const std::vector<ir::ValueId>& values, const Dim& work) {
+  LoopCall printed(PrintedLoop p, std::vector<Argument> arguments, const Dim& work) {
     draft_.texts.emplace(p.call.function.name, std::move(p.text));
-    p.call.buffers = as_ints(values);
+    p.call.arguments = std::move(arguments);
     p.call.work = work;
     return p.call;
   }
 
   LoopCall printed(const Lowered& low) {
     const Dim work = row_count(low.kernel) * inner_count(low.kernel) * Dim(weight_of(low.kernel));
-    return printed(target_.print(low.kernel, fixed(low.kernel)), low.values, work);
+    return printed(target_.print(low.kernel, fixed(low.kernel)), arguments(low), work);
   }
 
   void take(const Choice& choice, DraftStep& d) {
     if (d.step.kernel.empty()) d.step.kernel = choice.kernel;
-    d.step.shared_bytes = std::max(d.step.shared_bytes, choice.shared_bytes);
     d.step.thread_bytes = std::max(d.step.thread_bytes, choice.thread_bytes);
-    d.persistent_bytes += choice.persistent_bytes;
     log_.push_back({"choose", "%" + d.step.name, choice.kernel, choice.why});
   }
 
@@ -165,12 +173,11 @@ class Drafting {
   /// The operands of a join, each by a call of its own; those that lie alike share a function.
   void pieces(const Group& g, DraftStep& d) {
     std::vector<Lowered> all = lower_pieces(s_, g);
-    std::int64_t shared = 0;
     for (Lowered& low : all) {
       LoopCall call = printed(low);
       call.interleaved = low.interleaved && call.column_sizes.empty();
       Choice choice = target_.choose(call, largest_);
-      shared += choice.shared_bytes;  // they run together
+      call.workspace.bytes = choice.shared_bytes;
       if (d.step.calls.empty()) {
         choice.why = str("for each of ", all.size(), " operands: ", choice.why);
         take(choice, d);
@@ -181,23 +188,21 @@ class Drafting {
       d.step.calls.emplace_back(std::move(call));
       keep(low, d);
     }
-    d.step.shared_bytes = shared;
   }
 
   void add_loop(Lowered& low, DraftStep& d) {
     d.step.kind = schedule_name(low.kernel);
     LoopCall call = printed(low);
-    take(target_.choose(call, largest_), d);
+    const Choice choice = target_.choose(call, largest_);
+    call.workspace.bytes = choice.shared_bytes;
+    take(choice, d);
     d.step.calls.push_back(std::move(call));
     keep(low, d);
   }
 
-  static void keep(Lowered& low, DraftStep& d) {
-    for (std::size_t b = 0; b < low.values.size(); ++b) {
-      add_once(low.kernel.buffers[b].written ? d.writes : d.reads, low.values[b]);
-    }
-    d.values.push_back(std::move(low.values));
-    d.kernels.push_back(std::make_shared<const loop::Kernel>(std::move(low.kernel)));
+  void keep(Lowered& low, DraftStep& d) {
+    d.kernels.push_back(
+        {std::make_shared<const loop::Kernel>(std::move(low.kernel)), views(low.values)});
   }
 
   void product(const Group& g, DraftStep& d) {
@@ -211,12 +216,11 @@ class Drafting {
       return;
     }
     ProductCall call;
-    call.a = c.a;
-    call.b = c.b;
+    call.a = view(c.a);
+    call.b = view(c.b);
     call.b_constant = is_constant(s_, c.b);
     const bool bare = is_bare(s_, g);
-    if (bare) call.c = c.c;
-    std::int64_t shared = 0;
+    if (bare) call.c = view(c.c);
     for (const ContractPart& part : c.parts) {
       ProductCall::Part p;
       p.contraction = part.contraction;
@@ -232,13 +236,16 @@ class Drafting {
         if (p.turned) low = std::move(turned);
       }
       if (generated) {
-        std::vector<ir::ValueId> values{c.a, c.b};
-        if (bare) values.push_back(c.c);
-        if (low) values.insert(values.end(), low->values.begin(), low->values.end());
+        std::vector<Argument> all{{call.a}, {call.b}};
+        if (bare) all.push_back({call.c, Access::kWrite});
+        if (low) {
+          const std::vector<Argument> more = arguments(*low);
+          all.insert(all.end(), more.begin(), more.end());
+        }
         const Dim work = floordiv(operations(part.contraction), 4) + 1;
         p.generated = printed(target_.print(part.contraction, low ? &low->kernel : nullptr,
                                             draft_.whole, choice.variant),
-                              values, work);
+                              std::move(all), work);
         const std::string why = choice.why;
         choice = target_.choose(p.generated, largest_);
         choice.why = draft_.whole ? "single-kernel program" : why;
@@ -246,21 +253,16 @@ class Drafting {
         Lowered apart;
         if (choice.apart) apart = lower_apart(s_, g, part, *choice.apart);
         const Lowered& taken = choice.apart ? apart : *low;
-        p.buffers = as_ints(taken.values);
+        p.arguments = arguments(taken);
         if (!choice.fused) add_epilogue(taken.kernel, p);
       }
       if (!choice.variant.empty()) p.variant = choice.variant;
-      shared += choice.shared_bytes;  // the parts run together
+      p.workspace.bytes = choice.shared_bytes;
+      p.packed.bytes = choice.persistent_bytes;
       take(choice, d);
       if (low) keep(*low, d);
       call.parts.push_back(std::move(p));
     }
-    d.step.shared_bytes = shared;
-    add_once(d.reads, c.a);
-    add_once(d.reads, c.b);
-    add_once(d.whole_reads, c.a);
-    add_once(d.whole_reads, c.b);
-    if (bare) add_once(d.writes, c.c);
     d.step.calls.push_back(std::move(call));
   }
 
@@ -278,20 +280,18 @@ class Drafting {
       fail("[", node.op, "] cannot be run on ", target_.name(), ": ", has.why, " (",
            describe(s_.graph, node), ")");
     }
-    HandCall call{node.op, node.attrs, {}, {}, {}, {}};
+    HandCall call{node.op, node.attrs, {}, {}, {}, {}, {}};
     for (ir::ValueId id : node.inputs) {
       call.inputs.push_back(id == ir::kNone ? ir::Type{} : s_.graph.type(id));
-      call.input_buffers.push_back(id);
-      if (id == ir::kNone) continue;
-      add_once(d.reads, id);
-      add_once(d.whole_reads, id);
+      call.input_views.push_back(view(id));
     }
     for (ir::ValueId id : node.outputs) {
       call.outputs.push_back(s_.graph.type(id));
-      call.output_buffers.push_back(id);
-      add_once(d.writes, id);
+      call.output_views.push_back(view(id));
     }
-    take(target_.choose(call, largest_), d);
+    const Choice choice = target_.choose(call, largest_);
+    call.workspace.bytes = choice.shared_bytes;
+    take(choice, d);
     d.step.calls.push_back(std::move(call));
   }
 
@@ -299,10 +299,10 @@ class Drafting {
     for (ir::NodeId n : g.nodes) {
       d.step.operations = d.step.operations + operations_of(s_.graph, s_.graph.node(n));
     }
-    for (ir::ValueId v : d.reads) d.step.bytes_read = d.step.bytes_read + s_.graph.type(v).bytes();
-    for (ir::ValueId v : d.writes) {
-      d.step.bytes_written = d.step.bytes_written + s_.graph.type(v).bytes();
-    }
+    const program::Uses uses = uses_of(d.step);
+    const auto bytes = [&](ViewId v) { return draft_.views[v.index()].type.bytes(); };
+    for (ViewId v : uses.reads) d.step.bytes_read = d.step.bytes_read + bytes(v);
+    for (ViewId v : uses.writes) d.step.bytes_written = d.step.bytes_written + bytes(v);
   }
 
   const Sight& s_;
@@ -321,8 +321,42 @@ Draft make_draft(const Sight& sight, const Target& target, const DimBindings& la
   return Drafting(sight, target, largest, tuning, log).run();
 }
 
-DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, const ir::Type& type,
-                    const std::string& name, const Target& target, Draft& draft) {
+ViewId Draft::view(const ir::Graph& graph, const Layouts& layouts, ir::ValueId value) {
+  if (value == ir::kNone) return {};
+  view_of.resize(graph.values.size());
+  ViewId& known = view_of[at(value)];
+  if (known.valid()) return known;
+  known = ViewId(views.size());
+  views.push_back({graph.value(value).name, graph.type(value), layouts.at(value), {}, 0});
+  values.push_back(value);
+  copies.push_back(false);
+  return known;
+}
+
+ViewId Draft::copy(ViewId of, const std::string& suffix) {
+  const ViewId made(views.size());
+  program::View view = views[of.index()];
+  view.name += suffix;
+  views.push_back(std::move(view));
+  values.push_back(value(of));
+  copies.push_back(true);
+  return made;
+}
+
+bool reads_whole(const Step& step, ViewId view) {
+  return std::any_of(step.calls.begin(), step.calls.end(), [&](const Call& call) {
+    if (const auto* product = std::get_if<ProductCall>(&call)) {
+      return product->a == view || product->b == view;
+    }
+    const auto* hand = std::get_if<HandCall>(&call);
+    return hand && std::find(hand->input_views.begin(), hand->input_views.end(), view) !=
+                       hand->input_views.end();
+  });
+}
+
+DraftStep copy_step(ViewId from, ViewId to, const std::string& name, const Target& target,
+                    Draft& draft) {
+  const ir::Type& type = draft.views[to.index()].type;
   loop::Kernel k;
   const Dim count = type.elements();
   k.inner = {{"$i0", count}};
@@ -342,18 +376,15 @@ DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, co
   DraftStep d;
   PrintedLoop p = target.print(k, draft.whole);
   draft.texts.emplace(p.call.function.name, p.text);
-  p.call.buffers = {from, to};
+  p.call.arguments = {{from, Access::kRead}, {to, Access::kWrite}};
   p.call.work = count;
   d.step.name = name;
   d.step.kind = "copy";
-  d.step.nodes = {from >= 0 ? graph.value(from).name : name};  // a saved state is no value
+  d.step.nodes = {draft.is_copy(from) ? name : draft.views[from.index()].name};
   d.step.kernel = target.choose(p.call, {}).kernel;
   d.step.bytes_read = d.step.bytes_written = type.bytes();
-  d.reads = {from};
-  d.writes = {to};
-  d.values = {{from, to}};
-  d.kernels = {std::make_shared<const loop::Kernel>(k)};
-  d.step.calls.push_back(std::move(p.call));
+  d.kernels = {{std::make_shared<const loop::Kernel>(k), {from, to}}};
+  d.step.calls.emplace_back(std::move(p.call));
   return d;
 }
 

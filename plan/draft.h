@@ -1,4 +1,5 @@
-// Draft: groups as steps with calls, before anything is known of memory. Buffers are still values.
+// Draft: groups as steps with calls, before anything is known of memory. Its views have no buffers
+// yet.
 #pragma once
 
 #include <map>
@@ -8,51 +9,50 @@
 
 #include "backends/target.h"
 #include "plan/lower.h"
-#include "plan/program.h"
+#include "program/program.h"
 
 namespace plait::plan {
 
+using program::Step;
+using program::ViewId;
+
+/// A loop, or what follows a product, as it was printed.
+struct StepKernel {
+  std::shared_ptr<const loop::Kernel> kernel;
+  std::vector<ViewId> views;  // per buffer; none: the product
+};
+
 struct DraftStep {
-  Step step;                          // calls name held values where a program's name buffers
-  std::vector<std::shared_ptr<const loop::Kernel>> kernels;  // of the loops or epilogues
-  std::vector<std::vector<ir::ValueId>> values;  // per kernel: its buffers
-  std::vector<ir::ValueId> reads, writes;        // values in memory, each once
-  std::vector<ir::ValueId> whole_reads;  // of these: read as a contraction's or hand's operand
-  std::int64_t persistent_bytes = 0;
+  Step step;
+  std::vector<StepKernel> kernels;  // in the order of the calls, and of their parts
 };
 
 struct Draft {
   std::vector<DraftStep> steps;
   std::map<std::string, std::string> texts;  // functions by name
-  std::map<ir::ValueId, ir::ValueId> again;  // numbers below -1: values that are made a second time
+  std::vector<program::View> views;
+  std::vector<ir::ValueId> values;  // per view: the graph's value that it holds
+  std::vector<bool> copies;         // per view: it holds that value once more
+  std::vector<ViewId> view_of;      // per value of the graph; none: no step touches it
   bool whole = false;
+
+  ir::ValueId value(ViewId view) const { return values[view.index()]; }
+  bool is_copy(ViewId view) const { return copies[view.index()]; }
+  /// The view of a value; none for kNone.
+  ViewId view(const ir::Graph& graph, const Layouts& layouts, ir::ValueId value);
+  /// A view for what another one holds, in memory of its own.
+  ViewId copy(ViewId of, const std::string& suffix);
 };
 
-/// Every buffer, or value that will have one, that a call names.
-template <class Visit>
-void each_buffer(Call& call, Visit visit) {
-  const auto all = [&](std::vector<int>& list) {
-    for (int& b : list) visit(b);
-  };
-  if (auto* loop = std::get_if<LoopCall>(&call)) all(loop->buffers);
-  if (auto* hand = std::get_if<HandCall>(&call)) {
-    all(hand->input_buffers);
-    all(hand->output_buffers);
-  }
-  if (auto* product = std::get_if<ProductCall>(&call)) {
-    for (int* b : {&product->a, &product->b, &product->c}) visit(*b);
-    for (ProductCall::Part& part : product->parts) {
-      all(part.buffers);
-      all(part.generated.buffers);
-    }
-  }
-}
+/// Whether a step reads a value as the operand of a contraction or of a hand kernel, which may do
+/// so at any time.
+bool reads_whole(const Step& step, ViewId view);
 
 Draft make_draft(const Sight& sight, const Target& target, const DimBindings& largest,
                  Tuning& tuning, DecisionLog& log);
 
-/// Copies one value's elements to another of the same type and layout.
-DraftStep copy_step(const ir::Graph& graph, ir::ValueId from, ir::ValueId to, const ir::Type& type,
-                    const std::string& name, const Target& target, Draft& draft);
+/// Copies one view's elements to another of the same type and layout.
+DraftStep copy_step(ViewId from, ViewId to, const std::string& name, const Target& target,
+                    Draft& draft);
 
 }  // namespace plait::plan

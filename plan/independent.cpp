@@ -3,33 +3,44 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace plait::plan {
 namespace {
 
-bool has(const std::vector<ir::ValueId>& values, ir::ValueId v) {
-  return std::find(values.begin(), values.end(), v) != values.end();
+using program::Uses;
+using program::uses_of;
+
+bool has(const std::vector<ViewId>& views, ViewId v) {
+  return std::find(views.begin(), views.end(), v) != views.end();
 }
 
 }  // namespace
 
-Independence::Independence(const ir::Graph& graph) {
-  for (const ir::NextState& n : graph.nexts) old_of_[n.value] = graph.find_state(n.state)->value;
+Independence::Independence(const ir::Graph& graph, const Draft& draft) {
+  const auto view_of = [&](ir::ValueId v) {
+    return at(v) < draft.view_of.size() ? draft.view_of[at(v)] : ViewId();
+  };
+  for (const ir::NextState& n : graph.nexts) {
+    const ViewId next = view_of(n.value);
+    if (next.valid()) old_of_[next] = view_of(graph.find_state(n.state)->value);
+  }
 }
 
-bool Independence::overwrites(const DraftStep& step, const DraftStep& reader) const {
-  return std::any_of(step.writes.begin(), step.writes.end(), [&](ir::ValueId v) {
+bool Independence::overwrites(const Uses& step, const Uses& reader) const {
+  return std::any_of(step.writes.begin(), step.writes.end(), [&](ViewId v) {
     const auto old = old_of_.find(v);
     return old != old_of_.end() && has(reader.reads, old->second);
   });
 }
 
-bool Independence::may_pass(const DraftStep& moved, const DraftStep& passed) const {
-  const auto reads = [&](ir::ValueId v) { return has(passed.reads, v); };
+bool Independence::may_pass(const Uses& moved, const Uses& passed) const {
+  const auto reads = [&](ViewId v) { return has(passed.reads, v); };
   return std::none_of(moved.writes.begin(), moved.writes.end(), reads) &&
          !overwrites(passed, moved);
 }
 
-bool Independence::together(const DraftStep& first, const DraftStep& second) const {
+bool Independence::together(const Uses& first, const Uses& second) const {
   return may_pass(first, second) && !overwrites(first, second);
 }
 

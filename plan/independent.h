@@ -10,16 +10,16 @@ namespace plait::plan {
 
 class Independence {
  public:
-  explicit Independence(const ir::Graph& graph);
+  Independence(const ir::Graph& graph, const Draft& draft);
   /// Whether `step` advances a state whose value before `reader` reads.
-  bool overwrites(const DraftStep& step, const DraftStep& reader) const;
+  bool overwrites(const program::Uses& step, const program::Uses& reader) const;
   /// Whether `moved`, which comes before, may run behind `passed` as well.
-  bool may_pass(const DraftStep& moved, const DraftStep& passed) const;
+  bool may_pass(const program::Uses& moved, const program::Uses& passed) const;
   /// Whether both may run together; `first` comes before.
-  bool together(const DraftStep& first, const DraftStep& second) const;
+  bool together(const program::Uses& first, const program::Uses& second) const;
 
  private:
-  std::map<ir::ValueId, ir::ValueId> old_of_;  // by the value that a state becomes
+  std::map<ViewId, ViewId> old_of_;  // by the value that a state becomes
 };
 
 }  // namespace plait::plan

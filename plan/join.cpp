@@ -1,8 +1,9 @@
 // Joining neighbouring steps that are independent, before anything has an address.
+#include "plan/join.h"
+
 #include <algorithm>
 
 #include "plan/independent.h"
-#include "plan/memory.h"
 
 namespace plait::plan {
 namespace {
@@ -27,8 +28,8 @@ void append(std::vector<T>& to, std::vector<T>& from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-void append_once(std::vector<ir::ValueId>& to, const std::vector<ir::ValueId>& from) {
-  for (ir::ValueId v : from) {
+void append_once(std::vector<ViewId>& to, const std::vector<ViewId>& from) {
+  for (ViewId v : from) {
     if (std::find(to.begin(), to.end(), v) == to.end()) to.push_back(v);
   }
 }
@@ -39,32 +40,31 @@ void absorb(DraftStep& to, DraftStep& d) {
   append(to.step.calls, d.step.calls);
   append(to.step.nodes, d.step.nodes);
   append(to.kernels, d.kernels);
-  append(to.values, d.values);
-  append_once(to.reads, d.reads);
-  append_once(to.writes, d.writes);
-  append_once(to.whole_reads, d.whole_reads);
   to.step.operations = to.step.operations + d.step.operations;
   to.step.bytes_read = to.step.bytes_read + d.step.bytes_read;
   to.step.bytes_written = to.step.bytes_written + d.step.bytes_written;
   to.step.thread_bytes = std::max(to.step.thread_bytes, d.step.thread_bytes);
-  to.step.shared_bytes += d.step.shared_bytes;
-  to.persistent_bytes += d.persistent_bytes;
   if (to.step.kernel != d.step.kernel && !to.step.kernel.ends_with("+")) to.step.kernel += "+";
 }
 
 void join_independent(const ir::Graph& graph, Draft& draft) {
-  const Independence steps(graph);
+  const Independence steps(graph, draft);
   std::vector<DraftStep> joined;
+  program::Uses open_uses;
   int open = 0;
   for (DraftStep& d : draft.steps) {
     const int kind = kind_of(d);
+    program::Uses uses = program::uses_of(d.step);
     const bool together = kind != 0 && kind == open &&
                           joined.back().step.calls.size() < kMostCalls &&
-                          steps.together(joined.back(), d);
+                          steps.together(open_uses, uses);
     if (together) {
       absorb(joined.back(), d);
+      append_once(open_uses.reads, uses.reads);
+      append_once(open_uses.writes, uses.writes);
     } else {
       joined.push_back(std::move(d));
+      open_uses = std::move(uses);
       open = kind;
     }
   }

@@ -131,12 +131,6 @@ bool Layouts::is_default(ir::ValueId id) const {
   return std::is_sorted(at(id).begin(), at(id).end());
 }
 
-Layout default_layout(std::size_t rank) {
-  Layout layout(rank);
-  std::iota(layout.begin(), layout.end(), 0);
-  return layout;
-}
-
 std::vector<Dim> strides_of(const Shape& shape, const Layout& layout) {
   std::vector<Dim> strides(shape.size(), 0);
   Dim step = 1;

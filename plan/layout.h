@@ -6,11 +6,12 @@
 
 #include "ir/graph.h"
 #include "plan/facts.h"
+#include "program/layout.h"
 
 namespace plait::plan {
 
-/// Axes from the outermost to the innermost in memory.
-using Layout = std::vector<int>;
+using program::default_layout;
+using program::Layout;
 
 struct Layouts {
   std::vector<Layout> of;  // per value
@@ -19,7 +20,6 @@ struct Layouts {
   bool is_default(ir::ValueId id) const;
 };
 
-Layout default_layout(std::size_t rank);
 /// Elements per step along each axis.
 std::vector<Dim> strides_of(const Shape& shape, const Layout& layout);
 

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "plan/draft.h"
+#include "plan/make_program.h"
 #include "plan/rounded.h"
 
 namespace plait::plan {
@@ -32,7 +33,7 @@ struct Planning {
   Layouts layouts;
   Grouping grouping;
   Draft draft;
-  Program program;  // its log grows from the first stage on
+  program::Program program;  // its log grows from the first stage on
 };
 
 }  // namespace plait::plan

@@ -44,24 +44,24 @@ class Steps {
     std::string out;
     for (std::size_t i = 0; i < p_.draft.steps.size(); ++i) {
       const DraftStep& d = p_.draft.steps[i];
-      out += str("step ", i, " ", d.step.kernel, " ", d.step.kind, "  (", names(d.reads), ") -> (",
-                 names(d.writes), ")", d.step.path.empty() ? "" : "  @ " + d.step.path, "\n");
+      const program::Uses uses = program::uses_of(d.step);
+      out += str("step ", i, " ", d.step.kernel, " ", d.step.kind, "  (", names(uses.reads),
+                 ") -> (", names(uses.writes), ")", d.step.path.empty() ? "" : "  @ " + d.step.path, "\n");
       if (with_kernels) out += kernels(d, i);
     }
     return out;
   }
 
  private:
-  std::string name(ir::ValueId v) const {
-    if (v == ir::kNone) return "the product";
-    const auto copy = p_.draft.again.find(v);
-    return copy == p_.draft.again.end() ? name_of(p_.graph(), v)
-                                        : name_of(p_.graph(), copy->second) + ".again";
+  std::string name(ViewId v) const {
+    if (!v.valid()) return "the product";
+    const bool made = p_.graph().value(p_.draft.value(v)).producer != ir::kNone;
+    return (made ? "%" : "") + p_.draft.views[v.index()].name;
   }
 
-  std::string names(const std::vector<ir::ValueId>& values) const {
+  std::string names(const std::vector<ViewId>& views) const {
     std::vector<std::string> out;
-    for (ir::ValueId v : values) out.push_back(name(v));
+    for (ViewId v : views) out.push_back(name(v));
     return join(out, ", ");
   }
 
@@ -72,18 +72,19 @@ class Steps {
     std::size_t next = 0;
     const auto kernel = [&] {
       std::vector<std::string> buffers;
-      for (std::size_t b = 0; b < d.values[next].size(); ++b) {
-        buffers.push_back(str("b", b, " = ", name(d.values[next][b])));
+      const StepKernel& step_kernel = d.kernels[next++];
+      for (std::size_t b = 0; b < step_kernel.views.size(); ++b) {
+        buffers.push_back(str("b", b, " = ", name(step_kernel.views[b])));
       }
-      const loop::Kernel& k = *d.kernels[next++];
+      const loop::Kernel& k = *step_kernel.kernel;
       out += once(k.epilogue ? "epilogue" : "kernel", loop::print(k), buffers, step);
     };
-    for (const Call& call : d.step.calls) {
+    for (const program::Call& call : d.step.calls) {
       if (std::holds_alternative<LoopCall>(call)) kernel();
       const auto* product = std::get_if<ProductCall>(&call);
       for (std::size_t p = 0; product && p < product->parts.size(); ++p) {
         std::vector<std::string> operands{"a = " + name(product->a), "b = " + name(product->b)};
-        const bool bare = product->c != ir::kNone;
+        const bool bare = product->c.valid();
         if (bare) operands.push_back("c = " + name(product->c));
         out += once("contraction", loop::print(product->parts[p].contraction), operands, step);
         if (!bare) kernel();
@@ -159,7 +160,7 @@ std::string steps_text(const Planning& planning) { return Steps(planning).run(fa
 std::string kernels_text(const Planning& planning) { return Steps(planning).run(true); }
 
 std::string program_text(const Planning& planning) {
-  Program program = planning.program;
+  program::Program program = planning.program;
   program.seconds.clear();  // a clock's
   return to_text(program);
 }

@@ -6,7 +6,11 @@
 
 #include "base/at.h"
 #include "base/text.h"
-#include "plan/memory.h"
+#include "plan/batch.h"
+#include "plan/buffers.h"
+#include "plan/join.h"
+#include "plan/order.h"
+#include "plan/recompute.h"
 #include "plan/stage_text.h"
 
 namespace plait::plan {
@@ -43,12 +47,12 @@ void order(Planning& p) {
 }
 
 void recompute(Planning& p) {
-  if (p.options.reorder && !p.draft.whole) repeat_steps(p.graph(), p.draft, p.program.log);
+  if (p.options.reorder && !p.draft.whole) recompute_steps(p.graph(), p.draft, p.program.log);
 }
 
 void batch(Planning& p) {
   if (!p.draft.whole) {
-    gather_products(p.graph(), p.draft, p.target, p.largest, p.program.log);
+    batch_products(p.graph(), p.draft, p.target, p.largest, p.program.log);
   }
 }
 
@@ -56,11 +60,11 @@ void join_steps(Planning& p) {
   if (!p.draft.whole) join_independent(p.graph(), p.draft);
 }
 
-void place_buffers(Planning& p) {
-  Program& program = p.program;
-  assign_memory(p.sight(), p.draft, p.target, program);
+void place(Planning& p) {
+  program::Program& program = p.program;
+  place_buffers(p.sight(), p.draft, p.target, program);
   for (std::size_t i = p.given.states.size(); i < program.states.size(); ++i) {
-    program.rounded.push_back({p.rounded->of[i - p.given.states.size()], program.states[i].held});
+    program.rounded.push_back({p.rounded->of[i - p.given.states.size()], program.states[i].view});
   }
   program.states.resize(p.given.states.size());
   for (auto& [name, text] : p.draft.texts) program.texts.push_back(text);
@@ -78,7 +82,7 @@ constexpr Stage kStages[] = {
     {"recompute", recompute, steps_text, "before batch and join, which make steps larger", true},
     {"batch", batch, steps_text, "before join: several products as one launch", true},
     {"join", join_steps, steps_text, "before place: which steps there are says who lives", true},
-    {"place", place_buffers, program_text, "last: aliases, offsets, and calls that name buffers"},
+    {"place", place, program_text, "last: aliases, in-place, offsets, workspaces"},
 };
 // clang-format on
 
@@ -94,7 +98,7 @@ Planning::Planning(const ir::Graph& graph, const Target& target, const Options& 
   program.threads = target.threads();
   program.lanes = target.lanes();
   program.symbols = symbols_of(graph);
-  largest = plan::largest(program.symbols);
+  largest = program::largest(program.symbols);
 }
 
 std::span<const Stage> stages() { return kStages; }

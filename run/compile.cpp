@@ -16,12 +16,12 @@ constexpr const char* kKind = "plan";  // of the cache's entries
 
 /// What was kept under the key; nothing when it is not there, cannot be read or was planned by
 /// other measurements.
-std::optional<plan::Program> kept_program(std::uint64_t key,
+std::optional<program::Program> kept_program(std::uint64_t key,
                                           const std::optional<TuningResults>& tuned) {
   const std::optional<std::string> bytes = codegen::cache::load(kKind, key);
   if (!bytes) return std::nullopt;
   try {
-    plan::Program program = plan::from_bytes(*bytes, "the cache");
+    program::Program program = program::from_bytes(*bytes, "the cache");
     if (tuned && program.tuning != *tuned) return std::nullopt;
     return program;
   } catch (const UserError&) {
@@ -42,7 +42,7 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
   const std::uint64_t key =
       use_cache ? fnv1a64(how, plan::program_hash(graph, target, request.plan)) : 0;
   if (use_cache) {
-    if (std::optional<plan::Program> kept = kept_program(key, request.tuned)) {
+    if (std::optional<program::Program> kept = kept_program(key, request.tuned)) {
       out.program = std::move(*kept);
       out.from_cache = true;
       out.seconds = since();
@@ -56,7 +56,7 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
   out.program = plan::make_program(passed.graph, target, request.plan,
                                    request.tuned.value_or(TuningResults{}));
   out.program.log.insert(out.program.log.begin(), passed.log.begin(), passed.log.end());
-  if (use_cache) codegen::cache::store(kKind, key, plan::to_bytes(out.program));
+  if (use_cache) codegen::cache::store(kKind, key, program::to_bytes(out.program));
   out.seconds = since();
   return out;
 }

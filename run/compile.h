@@ -4,7 +4,8 @@
 
 #include <optional>
 
-#include "plan/program.h"
+#include "plan/make_program.h"
+#include "program/program.h"
 
 namespace plait {
 
@@ -16,7 +17,7 @@ struct CompileRequest {
 };
 
 struct Compiled {
-  plan::Program program;
+  program::Program program;
   bool from_cache = false;
   double seconds = 0;         // passes and planning, or reading what was kept
   double passes_seconds = 0;  // of these

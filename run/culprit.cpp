@@ -36,9 +36,9 @@ bool may_raise(const ir::Graph& graph, const ir::Node& node, bool division) {
 }
 
 /// Values of a step, and those without a step that it makes on its way.
-Names made_in(const ir::Graph& graph, const plan::Program& program, const plan::Step& step) {
+Names made_in(const ir::Graph& graph, const program::Program& program, const program::Step& step) {
   Names elsewhere, made;
-  for (const plan::Step& s : program.steps) elsewhere.insert(s.nodes.begin(), s.nodes.end());
+  for (const program::Step& s : program.steps) elsewhere.insert(s.nodes.begin(), s.nodes.end());
   std::vector<std::string> open = step.nodes;
   while (!open.empty()) {
     const std::string name = std::move(open.back());
@@ -56,7 +56,7 @@ Names made_in(const ir::Graph& graph, const plan::Program& program, const plan::
 
 }  // namespace
 
-std::string culprits(const plan::Program& program, const plan::Step* step, std::string_view error) {
+std::string culprits(const program::Program& program, const program::Step* step, std::string_view error) {
   const bool division = error == kDivisionError;
   if (!division && error != kIndexError) return "";
   const ir::Graph graph = ir::parse_graph(program.graph_text, program.graph_name);

@@ -11,6 +11,9 @@
 #include "run/culprit.h"
 
 namespace plait {
+
+using program::ViewId;
+
 namespace {
 
 /// Elements of one axis, `from` and `to` so many bytes apart.
@@ -63,10 +66,10 @@ bool is_of(const Array& value, const ir::Type& type) {
 }
 
 /// RunError when the device has less than the program takes.
-void check_fits(const plan::Program& p, std::int64_t free) {
+void check_fits(const program::Program& p, std::int64_t free) {
   std::int64_t feeds = 0;  // of two runs
-  for (const plan::Binding& f : p.feeds) {
-    feeds += 2 * p.buffers[at(p.values[at(f.held)].buffer)].bytes;
+  for (const program::Binding& f : p.feeds) {
+    feeds += 2 * p.buffer_of(f.view).bytes;
   }
   const std::int64_t all = p.peak_bytes() + feeds;
   if (all <= free) return;
@@ -79,12 +82,10 @@ void check_fits(const plan::Program& p, std::int64_t free) {
 
 }  // namespace
 
-Executor::Executor(plan::Program program, const Target& target)
+Executor::Executor(program::Program program, const Target& target)
     : program_(std::move(program)), placement_(placement_of(program_, fence_mode())) {
   const auto start = std::chrono::steady_clock::now();
-  std::vector<std::vector<Call>> calls;
-  for (const plan::Step& s : program_.steps) calls.push_back(s.calls);
-  code_ = target.load(calls, program_.texts, program_.whole);
+  code_ = target.load(program_);
   const std::optional<std::int64_t> before = target.free_bytes();
   if (before) check_fits(program_, *before);
   states_ = target.allocate(placement_.states.bytes, "states");
@@ -94,7 +95,7 @@ Executor::Executor(plan::Program program, const Target& target)
   protect_fences(*states_, placement_.states);
   protect_fences(*arena_, placement_.arena);
   protect_fences(*scratch_, placement_.scratch);
-  for (const auto& [held, array] : program_.constants) put(held, array);
+  for (const auto& [view, array] : program_.constants) put(view, array);
   if (program_.symbols.empty()) set_sizes({});
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -111,8 +112,8 @@ void Executor::set_sizes(const DimBindings& sizes) {
   sizes_ = sizes;
   Memory memory;
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-    memory.buffers.push_back(space_of(static_cast<int>(b)).data() + offset_of(static_cast<int>(b)));
-    memory.bytes.push_back(program_.buffers[b].bytes);
+    const program::BufferId id(b);
+    memory.buffers.push_back(space_of(id).data() + placement_.offsets[b]);
   }
   memory.shared_bytes = program_.shared_bytes;
   memory.shared = scratch_->data() + placement_.shared;
@@ -121,25 +122,17 @@ void Executor::set_sizes(const DimBindings& sizes) {
   memory.threads = scratch_->data() + placement_.threads;
   memory.thread_bytes = placement_.thread_bytes;
   memory.persistent = scratch_->data() + placement_.persistent;
-  for (const plan::Binding& feed : program_.feeds) {
-    memory.feeds.push_back(program_.values[at(feed.held)].buffer);
-  }
-  for (const plan::Step& s : program_.steps) {
-    const auto number = [&](const Dim& d) { return static_cast<double>(evaluate(d, sizes_)); };
-    memory.uses.push_back({s.reads, s.writes, s.shared_bytes, number(s.operations),
-                           number(s.bytes_read) + number(s.bytes_written)});
-  }
   code_->bind(sizes_, memory);
 }
 
 DimBindings Executor::sizes_from(const std::map<std::string, Array>& feeds) const {
   DimBindings sizes;
-  for (const plan::Binding& feed : program_.feeds) {
-    const plan::Held& held = program_.values[at(feed.held)];
+  for (const program::Binding& feed : program_.feeds) {
+    const program::View& wanted = program_.view(feed.view);
     const auto given = feeds.find(feed.name);
     if (given == feeds.end()) continue;
-    for (std::size_t d = 0; d < held.type.shape.size() && d < given->second.sizes().size(); ++d) {
-      const auto symbol = program_.symbols.find(held.type.shape[d].text());
+    for (std::size_t d = 0; d < wanted.type.shape.size() && d < given->second.sizes().size(); ++d) {
+      const auto symbol = program_.symbols.find(wanted.type.shape[d].text());
       if (symbol != program_.symbols.end()) {
         sizes.emplace(symbol->first, Dim(given->second.sizes()[d]));
       }
@@ -148,139 +141,139 @@ DimBindings Executor::sizes_from(const std::map<std::string, Array>& feeds) cons
   return sizes;
 }
 
-Space& Executor::space_of(int buffer) const {
-  return program_.buffers[at(buffer)].space == plan::Space::kArena ? *arena_ : *states_;
+Space& Executor::space_of(program::BufferId buffer) const {
+  return program_.buffer(buffer).region == program::Region::kArena ? *arena_ : *states_;
 }
 
-std::int64_t Executor::offset_of(int buffer) const { return placement_.offsets[at(buffer)]; }
+std::int64_t Executor::offset_of(ViewId view) const {
+  const program::View& v = program_.view(view);
+  return placement_.offsets[v.buffer.index()] + v.offset;
+}
 
-Laid Executor::laid_of(int held, const Array& value) const {
+Laid Executor::laid_of(ViewId view, const Array& value) const {
   return {static_cast<std::int64_t>(size_of(value.dtype())), value.sizes(),
-          program_.values[at(held)].layout};
+          program_.view(view).layout};
 }
 
-void Executor::put(int held, const Array& value) {
-  const plan::Held& to = program_.values[at(held)];
+void Executor::put(ViewId view, const Array& value) {
+  const program::View& to = program_.view(view);
   const auto bytes = static_cast<std::int64_t>(value.byte_count());
   Space& space = space_of(to.buffer);
-  const Laid laid_as = laid_of(held, value);
-  if (laid_as.plain()) return space.write(offset_of(to.buffer), value.data(), bytes);
-  if (space.write_laid(offset_of(to.buffer), value.data(), laid_as)) return;
+  const Laid laid_as = laid_of(view, value);
+  if (laid_as.plain()) return space.write(offset_of(view), value.data(), bytes);
+  if (space.write_laid(offset_of(view), value.data(), laid_as)) return;
   const auto laid_out = [&](char* into) {
     permute(value.data(), reinterpret_cast<std::byte*>(into), laid_as, true);
   };
-  if (space.is_host()) return laid_out(space.data() + offset_of(to.buffer));
+  if (space.is_host()) return laid_out(space.data() + offset_of(view));
   std::vector<char> laid(value.byte_count());
   laid_out(laid.data());
-  space.write(offset_of(to.buffer), laid.data(), bytes);
+  space.write(offset_of(view), laid.data(), bytes);
 }
 
-Array Executor::take(int held) const {
-  const plan::Held& from = program_.values[at(held)];
+Array Executor::take(ViewId view) const {
+  const program::View& from = program_.view(view);
   Sizes sizes;
   for (const Dim& d : from.type.shape) sizes.push_back(evaluate(d, sizes_));
   Array out(from.type.dtype, sizes);
   const auto bytes = static_cast<std::int64_t>(out.byte_count());
-  if (laid_of(held, out).plain()) {
-    space_of(from.buffer).read(offset_of(from.buffer), out.data(), bytes);
+  if (laid_of(view, out).plain()) {
+    space_of(from.buffer).read(offset_of(view), out.data(), bytes);
     return out;
   }
   const Space& space = space_of(from.buffer);
   std::vector<char> copy(space.is_host() ? 0 : out.byte_count());
-  if (!space.is_host()) space.read(offset_of(from.buffer), copy.data(), bytes);
-  const char* laid = space.is_host() ? space.data() + offset_of(from.buffer) : copy.data();
-  permute(reinterpret_cast<const std::byte*>(laid), out.data(), laid_of(held, out), false);
+  if (!space.is_host()) space.read(offset_of(view), copy.data(), bytes);
+  const char* laid = space.is_host() ? space.data() + offset_of(view) : copy.data();
+  permute(reinterpret_cast<const std::byte*>(laid), out.data(), laid_of(view, out), false);
   return out;
 }
 
-int Executor::held_feed(const std::string& name) const {
-  for (const plan::Binding& feed : program_.feeds) {
-    if (feed.name == name) return feed.held;
+ViewId Executor::feed_view(const std::string& name) const {
+  for (const program::Binding& feed : program_.feeds) {
+    if (feed.name == name) return feed.view;
   }
   fail("program ", program_.graph_name, " has no feed '", name, "'");
 }
 
-ir::Type Executor::wanted(int held) const {
-  ir::Type type = program_.values[at(held)].type;
+ir::Type Executor::wanted(ViewId view) const {
+  ir::Type type = program_.view(view).type;
   for (Dim& d : type.shape) d = Dim(evaluate(d, sizes_));
   return type;
 }
 
 void Executor::set_feed(const std::string& name, const Array& value) {
-  const int held = held_feed(name);
-  const ir::Type type = wanted(held);
+  const ViewId view = feed_view(name);
+  const ir::Type type = wanted(view);
   if (!is_of(value, type)) {
     fail("feed '", name, "' is ", type_text(value), ", the program wants ", type.dtype,
          shape_text(type.shape));
   }
-  const int buffer = program_.values[at(held)].buffer;
-  if (!code_->feed(buffer, value.data(), laid_of(held, value))) put(held, value);
+  if (!code_->feed(view, value.data(), laid_of(view, value))) put(view, value);
 }
 
 bool Executor::feed_ahead(const std::string& name, const Array& value) {
-  const int held = held_feed(name);
-  return is_of(value, wanted(held)) &&
-         code_->feed(program_.values[at(held)].buffer, value.data(), laid_of(held, value));
+  const ViewId view = feed_view(name);
+  return is_of(value, wanted(view)) &&
+         code_->feed(view, value.data(), laid_of(view, value));
 }
 
-int Executor::held_state(const std::string& name) const {
-  for (const plan::StateBinding& s : program_.states) {
-    if (s.state.name == name) return s.held;
+ViewId Executor::state_view(const std::string& name) const {
+  for (const program::StateBinding& s : program_.states) {
+    if (s.state.name == name) return s.view;
   }
   fail("program ", program_.graph_name, " has no state '", name, "'");
 }
 
-bool Executor::is_packed(int held) const {
-  const int buffer = program_.values[at(held)].buffer;
-  for (const plan::Step& step : program_.steps) {
-    for (const Call& call : step.calls) {
+bool Executor::is_packed(ViewId view) const {
+  for (const program::Step& step : program_.steps) {
+    for (const program::Call& call : step.calls) {
       const auto* product = std::get_if<ProductCall>(&call);
-      if (product && product->b_constant && product->b == buffer) return true;
+      if (product && product->b_constant && product->b == view) return true;
     }
   }
   return false;
 }
 
 void Executor::set_state(const std::string& name, const Array& value) {
-  const int held = held_state(name);
-  put(held, value);
-  each_copy(name, [&](int copy) { put(copy, value.cast(program_.values[at(copy)].type.dtype)); });
-  if (is_packed(held)) code_->constants_changed();
+  const ViewId view = state_view(name);
+  put(view, value);
+  each_copy(name, [&](ViewId copy) { put(copy, value.cast(program_.view(copy).type.dtype)); });
+  if (is_packed(view)) code_->constants_changed();
 }
 
 void Executor::zero_state(const std::string& name) {
-  const int held = held_state(name);
-  bool done = !is_packed(held);
-  const auto zero = [&](int value) {
-    const int buffer = program_.values[at(value)].buffer;
-    done = done && states_->zero(offset_of(buffer), program_.buffers[at(buffer)].bytes);
+  const ViewId view = state_view(name);
+  bool done = !is_packed(view);
+  const auto zero = [&](ViewId id) {
+    done = done && states_->zero(offset_of(id), program_.buffer_of(id).bytes);
   };
-  zero(held);
+  zero(view);
   each_copy(name, zero);
-  const ir::Type& type = program_.values[at(held)].type;
+  const ir::Type& type = program_.view(view).type;
   if (!done) set_state(name, Array(type.dtype, sizes_of(type.shape)));
 }
 
 void Executor::fill_state(const std::string& name, const Array& pattern) {
-  const int held = held_state(name);
-  fill(held, pattern);
-  each_copy(name, [&](int copy) {
-    const plan::Held& to = program_.values[at(copy)];
-    if (to.layout == program_.values[at(held)].layout) {
+  const ViewId view = state_view(name);
+  fill(view, pattern);
+  each_copy(name, [&](ViewId copy) {
+    const program::View& to = program_.view(copy);
+    if (to.layout == program_.view(view).layout) {
       fill(copy, pattern.cast(to.type.dtype));
     } else {
-      put(copy, take(held).cast(to.type.dtype));
+      put(copy, take(view).cast(to.type.dtype));
     }
   });
-  if (is_packed(held)) code_->constants_changed();
+  if (is_packed(view)) code_->constants_changed();
 }
 
-void Executor::fill(int held, const Array& pattern) {
-  const plan::Held& to = program_.values[at(held)];
+void Executor::fill(ViewId view, const Array& pattern) {
+  const program::View& to = program_.view(view);
   const auto width = static_cast<std::int64_t>(size_of(to.type.dtype));
   const std::int64_t bytes = element_count(sizes_of(to.type.shape)) * width;
   const std::int64_t part = std::min(static_cast<std::int64_t>(pattern.byte_count()), bytes);
-  const std::int64_t offset = offset_of(to.buffer);
+  const std::int64_t offset = offset_of(view);
   Space& space = space_of(to.buffer);
   space.write(offset, pattern.data(), part);
   if (part == 0 || space.repeat(offset, part, bytes)) return;
@@ -291,14 +284,14 @@ void Executor::fill(int held, const Array& pattern) {
 
 Array Executor::state(const std::string& name) const {
   wait();
-  return take(held_state(name));
+  return take(state_view(name));
 }
 
 Array Executor::fetch(const std::string& name) const {
-  for (const plan::Binding& f : program_.fetches) {
+  for (const program::Binding& f : program_.fetches) {
     if (f.name != name) continue;
     wait();
-    return take(f.held);
+    return take(f.view);
   }
   fail("program ", program_.graph_name, " does not fetch '", name, "'");
 }
@@ -306,7 +299,7 @@ Array Executor::fetch(const std::string& name) const {
 std::map<std::string, Array> Executor::fetches() const {
   wait();
   std::map<std::string, Array> out;
-  for (const plan::Binding& f : program_.fetches) out.insert_or_assign(f.name, take(f.held));
+  for (const program::Binding& f : program_.fetches) out.insert_or_assign(f.name, take(f.view));
   return out;
 }
 
@@ -344,7 +337,7 @@ bool Executor::run_row(int runs, double& seconds, bool in_order) {
 }
 
 void Executor::raise(std::size_t step, const char* error) const {
-  const plan::Step& s = program_.steps[step];
+  const program::Step& s = program_.steps[step];
   std::string by = culprits(program_, &s, error);
   if (by.empty()) by = "%" + s.name + (s.path.empty() ? "" : " @ " + s.path);
   throw RunError(str(error, " (", by, ", kernel ", s.kernel, ")"));

@@ -9,14 +9,14 @@
 #include <string>
 
 #include "base/array.h"
-#include "plan/program.h"
+#include "program/program.h"
 #include "run/placement.h"
 
 namespace plait {
 
 class Executor {
  public:
-  Executor(plan::Program program, const Target& target);
+  Executor(program::Program program, const Target& target);
 
   /// Sizes of the program's symbols, from the shapes of its feeds. UserError when one is missing,
   /// out of its range, or two feeds disagree.
@@ -41,8 +41,8 @@ class Executor {
   Array fetch(const std::string& name) const;
   /// All of them, with one wait.
   std::map<std::string, Array> fetches() const;
-  /// What a held value's buffer holds at this moment; steps write over each other's.
-  Array value(int held) const { return take(held); }
+  /// What a view's memory holds at this moment; steps write over each other's.
+  Array value(program::ViewId view) const { return take(view); }
 
   /// One step of the program. RunError names the kernel and what went wrong.
   void run();
@@ -62,7 +62,7 @@ class Executor {
     }
   }
 
-  const plan::Program& program() const { return program_; }
+  const program::Program& program() const { return program_; }
   const Code& code() const { return *code_; }
   double load_seconds() const { return load_seconds_; }
   const Space& arena() const { return *arena_; }
@@ -75,29 +75,30 @@ class Executor {
  private:
   [[noreturn]] void raise(std::size_t step, const char* error) const;
   /// A buffer's memory, and where it begins there.
-  Space& space_of(int buffer) const;
-  std::int64_t offset_of(int buffer) const;
-  int held_state(const std::string& name) const;
-  int held_feed(const std::string& name) const;
+  Space& space_of(program::BufferId buffer) const;
+  Space& space_of(program::ViewId view) const { return space_of(program_.view(view).buffer); }
+  std::int64_t offset_of(program::ViewId view) const;
+  program::ViewId state_view(const std::string& name) const;
+  program::ViewId feed_view(const std::string& name) const;
   /// What a feed is at the present sizes.
-  ir::Type wanted(int held) const;
-  void put(int held, const Array& value);
-  void fill(int held, const Array& pattern);
+  ir::Type wanted(program::ViewId view) const;
+  void put(program::ViewId view, const Array& value);
+  void fill(program::ViewId view, const Array& pattern);
   /// Writes NaN patterns over what the next run has to write itself, where a test asks for it.
   void fill_unset();
   /// Those of a state that the program keeps rounded: they are set with it.
   template <class See>
   void each_copy(const std::string& state, See see) {
-    for (const plan::Binding& copy : program_.rounded) {
-      if (copy.name == state) see(copy.held);
+    for (const program::Binding& copy : program_.rounded) {
+      if (copy.name == state) see(copy.view);
     }
   }
-  Laid laid_of(int held, const Array& value) const;
+  Laid laid_of(program::ViewId view, const Array& value) const;
   /// Whether code holds a packed copy of it.
-  bool is_packed(int held) const;
-  Array take(int held) const;
+  bool is_packed(program::ViewId view) const;
+  Array take(program::ViewId view) const;
 
-  plan::Program program_;
+  program::Program program_;
   Placement placement_;
   std::unique_ptr<Space> states_, arena_, scratch_;
   std::unique_ptr<Code> code_;

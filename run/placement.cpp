@@ -23,15 +23,15 @@ std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) {
 }
 
 /// Bytes from the first element of a buffer to its last, at the symbols' largest sizes.
-std::vector<std::int64_t> exact_bytes(const plan::Program& p) {
-  const DimBindings most = plan::largest(p.symbols);
+std::vector<std::int64_t> exact_bytes(const program::Program& p) {
+  const DimBindings most = program::largest(p.symbols);
   std::vector<std::int64_t> bytes(p.buffers.size(), 0), width(p.buffers.size(), 1);
-  for (const plan::Held& held : p.values) {
-    if (held.buffer < 0) continue;
-    const auto each = static_cast<std::int64_t>(size_of(held.type.dtype));
-    const std::int64_t all = evaluate(held.type.elements(), most) * each;
-    bytes[at(held.buffer)] = std::max(bytes[at(held.buffer)], all);
-    width[at(held.buffer)] = std::max(width[at(held.buffer)], each);
+  for (const program::View& view : p.views) {
+    const auto each = static_cast<std::int64_t>(size_of(view.type.dtype));
+    const std::int64_t all = view.offset + evaluate(view.type.elements(), most) * each;
+    const std::size_t b = view.buffer.index();
+    bytes[b] = std::max(bytes[b], all);
+    width[b] = std::max(width[b], each);
   }
   for (std::size_t b = 0; b < bytes.size(); ++b) bytes[b] = rounded_up(bytes[b], width[b]);
   return bytes;
@@ -56,7 +56,7 @@ class Spread {
 
   /// `count` pieces of the same size; the first one's offset.
   std::int64_t add(std::int64_t count, std::int64_t bytes, std::int64_t& apart) {
-    bytes = rounded_up(bytes, plan::kAlignment);
+    bytes = rounded_up(bytes, program::kAlignment);
     apart = rounded_up(bytes, page_) + page_;
     std::int64_t first = region_.bytes;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -77,35 +77,35 @@ class Spread {
   std::int64_t page_;
 };
 
-std::vector<char> fed_buffers(const plan::Program& p) {
+std::vector<char> fed_buffers(const program::Program& p) {
   std::vector<char> fed(p.buffers.size(), 0);
-  for (const plan::Binding& f : p.feeds) fed[at(p.values[at(f.held)].buffer)] = 1;
+  for (const program::Binding& f : p.feeds) fed[p.view(f.view).buffer.index()] = 1;
   return fed;
 }
 
-Placement spread_out(const plan::Program& p, FenceMode mode) {
+Placement spread_out(const program::Program& p, FenceMode mode) {
   Placement out;
   const std::vector<std::int64_t> bytes = exact_bytes(p);
   const std::vector<char> fed = fed_buffers(p);
   Spread states(out.states, mode), arena(out.arena, mode), scratch(out.scratch, mode);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    const bool in_arena = p.buffers[b].space == plan::Space::kArena;
+    const bool in_arena = p.buffers[b].region == program::Region::kArena;
     out.offsets.push_back(in_arena ? arena.add(bytes[b], !fed[b]) : states.add(bytes[b], false));
   }
   std::int64_t apart = 0;
   out.shared = scratch.add(1, p.shared_bytes, apart);
   out.side = scratch.add(p.lanes - 1, p.side_bytes, out.side_bytes);
   out.threads = scratch.add(p.threads, p.thread_bytes, out.thread_bytes);
-  out.persistent = scratch.add(rounded_up(p.persistent_bytes, plan::kAlignment), false);
+  out.persistent = scratch.add(rounded_up(p.persistent_bytes, program::kAlignment), false);
   return out;
 }
 
 /// What the planned arena holds besides feeds.
-std::vector<ByteRange> unfed(const plan::Program& p) {
+std::vector<ByteRange> unfed(const program::Program& p) {
   const std::vector<char> fed = fed_buffers(p);
   std::vector<ByteRange> taken, out;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    const plan::Buffer& buffer = p.buffers[b];
+    const program::Buffer& buffer = p.buffers[b];
     if (fed[b]) taken.push_back({buffer.offset, buffer.offset + buffer.bytes});
   }
   std::sort(taken.begin(), taken.end(),
@@ -131,10 +131,10 @@ FenceMode fence_mode() {
   fail("PLAIT_FENCE is \"", mode, "\": it is fill, low, high or unset");
 }
 
-Placement placement_of(const plan::Program& p, FenceMode mode) {
+Placement placement_of(const program::Program& p, FenceMode mode) {
   if (mode == FenceMode::kLow || mode == FenceMode::kHigh) return spread_out(p, mode);
   Placement out;
-  for (const plan::Buffer& b : p.buffers) out.offsets.push_back(b.offset);
+  for (const program::Buffer& b : p.buffers) out.offsets.push_back(b.offset);
   out.states.bytes = p.states_bytes;
   out.arena.bytes = p.arena_bytes;
   out.scratch.bytes = p.scratch_bytes;

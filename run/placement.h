@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/program.h"
+#include "backends/target.h"
+#include "program/program.h"
 
 namespace plait {
 
@@ -38,7 +39,7 @@ struct Placement {
   std::int64_t side_bytes = 0, thread_bytes = 0;
 };
 
-Placement placement_of(const plan::Program& program, FenceMode mode);
+Placement placement_of(const program::Program& program, FenceMode mode);
 
 /// RunError when the space is not the host's, or the system has no room for the fences.
 void protect_fences(const Space& space, const PlacedRegion& region);

@@ -201,7 +201,7 @@ std::string key_of(const ir::Graph& graph, const std::vector<ir::Fetch>& fetches
 bool holds(const Executor& executor, const std::string& state) {
   const auto& states = executor.program().states;
   return std::any_of(states.begin(), states.end(),
-                     [&](const plan::StateBinding& s) { return s.state.name == state; });
+                     [&](const program::StateBinding& s) { return s.state.name == state; });
 }
 
 }  // namespace
@@ -284,7 +284,7 @@ Session::Loaded& Session::loaded(const RunRequest& request) {
 void Session::refresh(Loaded& loaded) {
   if (loaded.version == version_) return;
   const auto has = [&](const std::string& name) { return holds(*latest_->executor, name); };
-  for (const plan::StateBinding& s : loaded.executor->program().states) {
+  for (const program::StateBinding& s : loaded.executor->program().states) {
     const std::string& name = s.state.name;
     if (latest_ && has(name)) {
       loaded.executor->set_state(name, latest_->executor->state(name));
@@ -297,7 +297,7 @@ void Session::refresh(Loaded& loaded) {
 
 void Session::collect() {
   if (!latest_) return;
-  for (const plan::StateBinding& s : latest_->executor->program().states) {
+  for (const program::StateBinding& s : latest_->executor->program().states) {
     states_.at(s.state.name) = latest_->executor->state(s.state.name);
   }
   latest_ = nullptr;
@@ -308,7 +308,7 @@ void Session::prepare(const RunRequest& request) {
   if (target_) loaded(request);
 }
 
-void Session::use_program(const RunRequest& request, plan::Program program) {
+void Session::use_program(const RunRequest& request, program::Program program) {
   const Use use(*this);
   check(target_ != nullptr, "a program for a backend that runs graphs");
   const ir::Graph& graph = find_graph(package_, request.graph);
@@ -317,7 +317,7 @@ void Session::use_program(const RunRequest& request, plan::Program program) {
   place = {std::make_unique<Executor>(std::move(program), *target_), 0, !graph.nexts.empty()};
 }
 
-const plan::Program* Session::program(const RunRequest& request) {
+const program::Program* Session::program(const RunRequest& request) {
   const Use use(*this);
   return target_ ? &loaded(request).executor->program() : nullptr;
 }

@@ -51,9 +51,9 @@ class Session {
   void prepare(const RunRequest& request);
   /// Takes this program for the request, instead of compiling one. It must be of the same graph
   /// and fetches, for this target (plan::program_hash).
-  void use_program(const RunRequest& request, plan::Program program);
+  void use_program(const RunRequest& request, program::Program program);
   /// The program that runs the request, compiled if it was not; null where the backend has none.
-  const plan::Program* program(const RunRequest& request);
+  const program::Program* program(const RunRequest& request);
 
   /// Its value now; the reference is good until the next call of state() for it or of run().
   const Array& state(const std::string& name) const;

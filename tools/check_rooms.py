@@ -23,14 +23,15 @@ ROOMS = {
     "base": (),
     "ir": ("base",),
     "loop": ("base",),
+    "program": ("ir", "loop"),
     "ops": ("ir", "loop"),
     "passes": ("ops",),
     "codegen": ("loop",),
-    "backends": ("ops", "loop", "codegen"),
-    "plan": ("ops", "loop", TARGET),
+    "backends": ("ops", "loop", "codegen", "program"),
+    "plan": ("ops", "loop", "program", TARGET),
     "profile": ("base",),
     "dist": ("base", BACKEND),
-    "run": ("plan", "passes", BACKEND, "backends/backends.h", CACHE, "dist", "profile"),
+    "run": ("plan", "program", "passes", BACKEND, "backends/backends.h", CACHE, "dist", "profile"),
     "io": ("passes",),
     "report": ("io",),
     "nn": ("passes",),
@@ -176,10 +177,10 @@ def may_not(path, line, target, may):
     return f"{path}:{line}: room '{room}' may not include '{target}' ({room} may include: {may})"
 
 
-PLAN_MAY = "base, ir, loop, ops, backends/target.h"
+PLAN_MAY = "base, ir, loop, program, ops, backends/target.h"
 NN_MAY = "base, ir, loop, ops, passes"
 RUN_MAY = (
-    "base, ir, loop, ops, passes, plan, profile, dist, backends/backend.h, backends/backends.h, "
+    "base, ir, loop, program, ops, passes, plan, profile, dist, backends/backend.h, backends/backends.h, "
     "backends/target.h, codegen/cache.h"
 )
 CASES = {

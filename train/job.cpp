@@ -103,10 +103,10 @@ void make_session(Job& job, ir::Package package) {
   if (job.config.eval.every > 0) requests.push_back(&job.eval);
   for (const RunRequest* request : requests) {
     load_program(*job.session, {*request, kept}, *job.folder, job.notes);
-    const plan::Program& program = *job.session->program(*request);
+    const program::Program& program = *job.session->program(*request);
     job.memory_bytes += program.peak_bytes();
     if (request != &job.step) continue;
-    for (const plan::Step& step : program.steps) {
+    for (const program::Step& step : program.steps) {
       job.operations += static_cast<double>(evaluate(step.operations, {}));
     }
   }

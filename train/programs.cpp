@@ -38,11 +38,11 @@ Origin read_origin(const std::string& path, std::vector<std::string>& notes) {
 }
 
 /// The folder's program, as it was written; nothing when there is none, or none that can be read.
-std::optional<plan::Program> read_program(const std::string& path,
+std::optional<program::Program> read_program(const std::string& path,
                                           std::vector<std::string>& notes) {
   if (!io::is_there(path)) return std::nullopt;
   try {
-    return plan::from_bytes(io::read_file(path), path);
+    return program::from_bytes(io::read_file(path), path);
   } catch (const UserError& e) {
     notes.push_back(str(e.what(), ": planned anew"));
     return std::nullopt;
@@ -58,15 +58,15 @@ void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
   const Origin now{hex(plan::program_hash(graph, wanted.target, {})),
                    hex(fnv1a64(wanted.target.build() + build_id()))};
   const Origin kept = read_origin(path + ".json", notes);
-  std::optional<plan::Program> stored;
+  std::optional<program::Program> stored;
   if (kept.hash == now.hash) {
     stored = read_program(path, notes);
   } else if (!kept.hash.empty()) {
     notes.push_back(str(path, " is for another model, machine or number of threads: planned anew"));
   }
   if (stored) {
-    plan::Program made = compile(graph, wanted.target, {.tuned = stored->tuning}).program;
-    const std::string other = plan::difference(made, *stored);
+    program::Program made = compile(graph, wanted.target, {.tuned = stored->tuning}).program;
+    const std::string other = program::difference(made, *stored);
     if (!other.empty() && kept.build == now.build) {
       fail(path, " is not the plan of this run's graph (", other,
            "): it was changed after it was written. Remove it, and the run goes on by a plan made "
@@ -81,7 +81,7 @@ void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
     }
     if (other.empty()) return;
   }
-  folder.write(name, plan::to_bytes(*session.program(wanted.request)));
+  folder.write(name, program::to_bytes(*session.program(wanted.request)));
   folder.write(name + ".json", io::Json{{"hash", now.hash}, {"build", now.build}}.dump() + "\n");
 }
 

@@ -16,12 +16,12 @@ Tracer::Tracer(const Session& session, const RunRequest& request, int threads)
   unfused.plan.fuse = false;
   const ir::Graph wanted = wanted_graph(session.package(), request);
   executor_ = std::make_unique<Executor>(compile(wanted, *target_, unfused).program, *target_);
-  const plan::Program& program = executor_->program();
+  const program::Program& program = executor_->program();
   graph_ = ir::parse_graph(program.graph_text, program.graph_name);
-  for (std::size_t i = 0; i < program.values.size(); ++i) {
-    held_.emplace(program.values[i].name, static_cast<int>(i));
+  for (std::size_t i = 0; i < program.views.size(); ++i) {
+    views_.emplace(program.views[i].name, program::ViewId(i));
   }
-  for (const plan::StateBinding& s : program.states) {
+  for (const program::StateBinding& s : program.states) {
     executor_->set_state(s.state.name, session.state(s.state.name));
   }
 }
@@ -38,17 +38,17 @@ Tracer::Kind Tracer::kind_of(const Array& array) {
   return kInfinite;
 }
 
-std::vector<int> Tracer::results_of(const plan::Step& step) const {
-  std::vector<int> results;
+std::vector<program::ViewId> Tracer::results_of(const program::Step& step) const {
+  std::vector<program::ViewId> results;
   for (const std::string& name : step.nodes) {
-    const auto found = held_.find(name);
-    if (found != held_.end()) results.push_back(found->second);
+    const auto found = views_.find(name);
+    if (found != views_.end()) results.push_back(found->second);
   }
   return results;
 }
 
-std::string Tracer::describe(int held) const {
-  const plan::Held& value = executor_->program().values[static_cast<std::size_t>(held)];
+std::string Tracer::describe(program::ViewId view) const {
+  const program::View& value = executor_->program().view(view);
   const ir::ValueId id = graph_.find_value(value.name);
   if (id == ir::kNone || graph_.value(id).producer == ir::kNone) return value.name;
   const ir::Node& node = graph_.node(graph_.value(id).producer);
@@ -60,10 +60,10 @@ std::optional<std::string> Tracer::run(const Arrays& feeds) {
   std::string nan, infinite;
   const auto look = [&](std::size_t i) {
     if (!nan.empty()) return;
-    for (const int held : results_of(executor_->program().steps[i])) {
-      const Kind kind = kind_of(executor_->value(held));
-      if (kind == kNan && nan.empty()) nan = describe(held);
-      if (kind == kInfinite && infinite.empty()) infinite = describe(held);
+    for (const program::ViewId view : results_of(executor_->program().steps[i])) {
+      const Kind kind = kind_of(executor_->value(view));
+      if (kind == kNan && nan.empty()) nan = describe(view);
+      if (kind == kInfinite && infinite.empty()) infinite = describe(view);
     }
   };
   executor_->run_steps([](std::size_t) {}, look);

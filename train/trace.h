@@ -28,13 +28,13 @@ class Tracer {
   enum Kind { kFinite, kInfinite, kNan };
   static Kind kind_of(const Array& array);
   /// The values that a step of the program computes and that lie in memory.
-  std::vector<int> results_of(const plan::Step& step) const;
-  std::string describe(int held) const;
+  std::vector<program::ViewId> results_of(const program::Step& step) const;
+  std::string describe(program::ViewId view) const;
 
   std::unique_ptr<Target> target_;
   std::unique_ptr<Executor> executor_;
   ir::Graph graph_;  // as planned
-  std::map<std::string, int> held_;
+  std::map<std::string, program::ViewId> views_;
 };
 
 }  // namespace plait::train

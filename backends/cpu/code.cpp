@@ -81,19 +81,17 @@ bool is_pinned() {
 
 class CpuCode : public Code {
  public:
-  CpuCode(const std::vector<std::vector<Call>>& steps, const std::vector<std::string>& texts,
-          bool whole, int threads)
-      : steps_(steps), pool_(threads, is_pinned(), is_pinned()) {
-    compile(texts, whole);
+  CpuCode(const program::Program& program, int threads)
+      : program_(program), pool_(threads, is_pinned(), is_pinned()) {
+    compile(program.texts, program.whole);
   }
 
   void bind(const DimBindings& sizes, const Memory& memory) override {
     memory_ = memory;
     runs_.clear();
-    std::int64_t persistent = 0;
-    for (const std::vector<Call>& calls : steps_) {
+    for (const program::Step& step : program_.steps) {
       runs_.emplace_back();
-      bind_step(calls, sizes, persistent, runs_.back());
+      bind_step(step.calls, sizes, runs_.back());
     }
     for (StepRun& run : runs_) {
       for (PartRun& part : run.parts) part.bad = &bad_;
@@ -200,13 +198,13 @@ class CpuCode : public Code {
       }
       pointer += pointers;
     };
-    for (const std::vector<Call>& calls : steps_) {
-      for (const Call& call : calls) {
+    for (const program::Step& step : program_.steps) {
+      for (const program::Call& call : step.calls) {
         if (const auto* loop = std::get_if<LoopCall>(&call)) {
-          add(*loop, loop->buffers.size() + loop->column_sizes.size());
+          add(*loop, loop->arguments.size() + loop->column_sizes.size());
         } else {
           for (const ProductCall::Part& part : std::get<ProductCall>(call).parts) {
-            add(part.generated, part.generated.buffers.size());
+            add(part.generated, part.generated.arguments.size());
           }
         }
       }
@@ -226,16 +224,20 @@ class CpuCode : public Code {
 
   // --- binding -------------------------------------------------------------------------------
 
-  char* pointer(int buffer) const { return buffer < 0 ? nullptr : memory_.buffers[at(buffer)]; }
+  char* pointer(program::ViewId view) const { return memory_.at(program_, view); }
 
-  void bind_step(const std::vector<Call>& calls, const DimBindings& sizes, std::int64_t& persistent,
-                 StepRun& run) {
-    std::int64_t shared = 0;
-    for (const Call& call : calls) {
+  std::vector<char*> pointers(const std::vector<program::Argument>& arguments) const {
+    std::vector<char*> out;
+    for (const program::Argument& a : arguments) out.push_back(pointer(a.view));
+    return out;
+  }
+
+  void bind_step(const std::vector<program::Call>& calls, const DimBindings& sizes, StepRun& run) {
+    for (const program::Call& call : calls) {
       if (const auto* loop = std::get_if<LoopCall>(&call)) {
-        run.loops.push_back(bind_loop(*loop, sizes, shared));
+        run.loops.push_back(bind_loop(*loop, sizes, loop->workspace));
       } else if (const auto* product = std::get_if<ProductCall>(&call)) {
-        bind_product(*product, sizes, shared, persistent, run);
+        bind_product(*product, sizes, run);
       } else {
         bind_hand(std::get<HandCall>(call), sizes, run.hand);
       }
@@ -257,34 +259,35 @@ class CpuCode : public Code {
     run.finish.set(finish);
   }
 
-  LoopRun bind_loop(const LoopCall& call, const DimBindings& sizes, std::int64_t& shared) {
+  LoopRun bind_loop(const LoopCall& call, const DimBindings& sizes,
+                    const program::Workspace& workspace) {
     LoopRun run;
     run.function = reinterpret_cast<codegen::LoopFunction>(symbol(call.function.name));
     if (!call.column_sizes.empty()) {
       run.finish = reinterpret_cast<codegen::FinishFunction>(symbol(call.function.name, "_finish"));
     }
-    for (int b : call.buffers) run.pointers.push_back(pointer(b));
+    run.pointers = pointers(call.arguments);
     run.sizes = numbers(call.function.parameters, sizes);
     run.rows = evaluate(call.rows, sizes);
     run.finish_rows = evaluate(call.finish_rows, sizes);
     run.work = evaluate(call.work, sizes);
     run.interleaved = call.interleaved;
     run.tasks = whole_ ? 1 : loop_tasks(run.rows, run.work);
+    char* columns = memory_.shared + workspace.offset;
     for (const Dim& size : call.column_sizes) {
-      run.pointers.push_back(memory_.shared + shared);
-      shared += column_bytes(evaluate(size, sizes), run.tasks);
+      run.pointers.push_back(columns);
+      columns += column_bytes(evaluate(size, sizes), run.tasks);
     }
     if (run.finish_rows > 0)
       run.finish_tasks = loop_tasks(run.finish_rows, run.finish_rows * run.tasks);
     return run;
   }
 
-  void bind_product(const ProductCall& call, const DimBindings& sizes, std::int64_t& shared,
-                    std::int64_t& persistent, StepRun& run) {
+  void bind_product(const ProductCall& call, const DimBindings& sizes, StepRun& run) {
     for (const ProductCall::Part& p : call.parts) {
       PartRun part;
       if (!p.generated.function.name.empty()) {
-        part.loops = bind_loop(p.generated, sizes, shared);
+        part.loops = bind_loop(p.generated, sizes, p.workspace);
         run.parts.push_back(std::move(part));
         continue;
       }
@@ -295,13 +298,11 @@ class CpuCode : public Code {
       part.a = pointer(call.a);
       part.b = pointer(call.b);
       part.c = pointer(call.c);
-      const std::int64_t bytes = rounded_up(part.contract->packed_bytes());
-      std::int64_t& used = call.b_constant ? persistent : shared;
-      part.packed = (call.b_constant ? memory_.persistent : memory_.shared) + used;
-      used += bytes;
+      part.packed = call.b_constant ? memory_.persistent + p.packed.offset
+                                    : memory_.shared + p.workspace.offset;
       if (!p.epilogue.name.empty()) {
         part.epilogue = reinterpret_cast<codegen::TileFunction>(symbol(p.epilogue.name));
-        for (int b : p.buffers) part.pointers.push_back(pointer(b));
+        part.pointers = pointers(p.arguments);
         part.sizes = numbers(p.epilogue.parameters, sizes);
       }
       run.parts.push_back(std::move(part));
@@ -310,8 +311,8 @@ class CpuCode : public Code {
 
   void bind_hand(const HandCall& call, const DimBindings& sizes, HandRun& run) {
     run.kernel = make_hand(call, sizes);
-    for (int b : call.input_buffers) run.inputs.push_back(pointer(b));
-    for (int b : call.output_buffers) run.outputs.push_back(pointer(b));
+    for (program::ViewId v : call.input_views) run.inputs.push_back(pointer(v));
+    for (program::ViewId v : call.output_views) run.outputs.push_back(pointer(v));
   }
 
   // --- running -------------------------------------------------------------------------------
@@ -362,7 +363,7 @@ class CpuCode : public Code {
              first_row(mine + 1, l.finish_tasks, l.finish_rows), l.tasks);
   }
 
-  std::vector<std::vector<Call>> steps_;
+  const program::Program& program_;
   Pool pool_;
   std::vector<codegen::Library> libraries_;
   std::map<std::string, std::size_t> unit_of_;
@@ -415,7 +416,7 @@ std::unique_ptr<HandKernel> make_hand(const HandCall& call, const DimBindings& s
   ir::Attrs attrs = call.attrs;
   NodeView view{op_named(call.op), {}, {}, attrs, ""};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    view.inputs.push_back(call.input_buffers[i] == ir::kNone ? nullptr : &inputs[i]);
+    view.inputs.push_back(call.input_views[i].valid() ? &inputs[i] : nullptr);
   }
   for (const ir::Type& t : call.outputs) view.outputs.push_back(fixed(t));
   const HandEntry* entry = find_hand(call.op);
@@ -423,9 +424,8 @@ std::unique_ptr<HandKernel> make_hand(const HandCall& call, const DimBindings& s
   return entry->make(view);
 }
 
-std::unique_ptr<Code> load_code(const std::vector<std::vector<Call>>& steps,
-                                const std::vector<std::string>& texts, bool whole, int threads) {
-  return std::make_unique<CpuCode>(steps, texts, whole, threads);
+std::unique_ptr<Code> load_code(const program::Program& program, int threads) {
+  return std::make_unique<CpuCode>(program, threads);
 }
 
 }  // namespace plait::cpu

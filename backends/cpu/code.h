@@ -15,7 +15,6 @@ Problem problem_of(const loop::BoundContraction& c);
 /// A call's kernel with sizes fixed.
 std::unique_ptr<HandKernel> make_hand(const HandCall& call, const DimBindings& sizes);
 
-std::unique_ptr<Code> load_code(const std::vector<std::vector<Call>>& steps,
-                                const std::vector<std::string>& texts, bool whole, int threads);
+std::unique_ptr<Code> load_code(const program::Program& program, int threads);
 
 }  // namespace plait::cpu

@@ -179,9 +179,8 @@ class CpuTarget : public Target {
     return std::make_unique<cpu::Region>(bytes, what);
   }
 
-  std::unique_ptr<Code> load(const std::vector<std::vector<Call>>& steps,
-                             const std::vector<std::string>& texts, bool whole) const override {
-    return cpu::load_code(steps, texts, whole, threads_);
+  std::unique_ptr<Code> load(const program::Program& program) const override {
+    return cpu::load_code(program, threads_);
   }
 
  private:

@@ -31,7 +31,7 @@ void Binding::bind() {
   if (bound_) return;
   acts_.clear();
   first_table_ = flags_bytes();
-  for (std::size_t s = 0; s < steps_.size(); ++s) acts_.push_back(bind_step(s, sizes_));
+  for (std::size_t s = 0; s < program_.steps.size(); ++s) acts_.push_back(bind_step(s, sizes_));
   if (units_.is_whole()) bind_whole(sizes_);
   if (libraries_) libraries_->expect_no_more();
   bound_ = true;
@@ -43,10 +43,10 @@ const std::vector<int>& Binding::read_flags() {
 }
 
 void Binding::reserve_tables() {
-  flags_.assign(std::max<std::size_t>(1, steps_.size()), 0);
+  flags_.assign(std::max<std::size_t>(1, program_.steps.size()), 0);
   std::int64_t bytes = flags_bytes();
-  for (const std::vector<Call>& calls : steps_) {
-    for (const Call& call : calls) {
+  for (const program::Step& step : program_.steps) {
+    for (const program::Call& call : step.calls) {
       const auto* loop = std::get_if<LoopCall>(&call);
       // A row of each of two tables, both rounded up.
       if (loop) bytes += 2 * rounded(8 * static_cast<std::int64_t>(word_count(*loop) + 1));
@@ -62,57 +62,59 @@ void Binding::reserve_tables() {
   device_->zero(tables_, flags_bytes());
 }
 
-char* Binding::workspace(std::size_t step) const {
+char* Binding::workspace(std::size_t step, const program::Workspace& part) const {
   const int lane = laned_[step].lane;
-  return lane == 0 ? memory_.shared : memory_.side + memory_.side_bytes * (lane - 1);
+  char* const all = lane == 0 ? memory_.shared : memory_.side + memory_.side_bytes * (lane - 1);
+  return all + part.offset;
 }
 
 std::vector<Act> Binding::bind_step(std::size_t step, const DimBindings& sizes) {
   std::vector<Act> acts;
   std::map<std::string, std::vector<const LoopCall*>> same;  // loops by function
   std::vector<const ProductCall*> tabled;
-  std::int64_t shared = 0;
-  for (const Call& call : steps_[step]) {
+  for (const program::Call& call : program_.steps[step].calls) {
     if (const auto* loop = std::get_if<LoopCall>(&call)) {
       same[loop->function.name].push_back(loop);
     } else if (const auto* product = std::get_if<ProductCall>(&call)) {
       if (is_tabled(*product)) {
         tabled.push_back(product);
       } else {
-        bind_product(*product, step, sizes, shared, acts);
+        bind_product(*product, step, sizes, acts);
       }
     } else {
-      acts.push_back(bind_hand(std::get<HandCall>(call), step, sizes, shared));
+      acts.push_back(bind_hand(std::get<HandCall>(call), step, sizes));
     }
   }
-  if (!tabled.empty()) acts.push_back(bind_tabled(tabled, step, sizes, shared));
+  if (!tabled.empty()) acts.push_back(bind_tabled(tabled, step, sizes));
   for (const auto& [name, calls] : same) {
     std::vector<std::vector<Launch>> each;
-    for (const LoopCall* call : calls) each.push_back(bind_loop(*call, step, sizes, shared));
+    for (const LoopCall* call : calls) {
+      each.push_back(bind_loop(*call, call->workspace, step, sizes));
+    }
     if (each.size() > 1 && units_.takes_many(name)) {
       acts.push_back(together(name, each));
     } else {
       for (std::vector<Launch>& launches : each) acts.push_back({{}, std::move(launches)});
     }
   }
-  const std::int64_t room = laned_[step].lane == 0 ? memory_.shared_bytes : memory_.side_bytes;
-  check(shared <= room, "step ", step, " wants ", shared, " bytes of workspace, planned were ",
-        room);
   return acts;
 }
 
-std::vector<Launch> Binding::bind_loop(const LoopCall& call, std::size_t step,
-                                       const DimBindings& sizes, std::int64_t& shared) {
+std::vector<Launch> Binding::bind_loop(const LoopCall& call, const program::Workspace& part,
+                                       std::size_t step, const DimBindings& sizes) {
   Launch launch;
   launch.function = units_.function(call.function.name);
   launch.blocks = evaluate(call.rows, sizes);
   launch.threads = call.threads;
   launch.block_bytes = call.block_bytes;
   launch.maps = call.maps;
-  for (int b : call.buffers) launch.words.push_back(word_of(pointer(b)));
+  for (const program::Argument& a : call.arguments) {
+    launch.words.push_back(word_of(pointer(a.view)));
+  }
+  const char* columns = workspace(step, part);
   for (const Dim& size : call.column_sizes) {
-    launch.words.push_back(word_of(workspace(step) + shared));
-    shared += rounded(8 * evaluate(size, sizes));
+    launch.words.push_back(word_of(columns));
+    columns += rounded(8 * evaluate(size, sizes));
   }
   launch.words.push_back(word_of(flag_of(step)));
   for (const Dim& d : call.function.parameters) {
@@ -159,13 +161,13 @@ Act Binding::together(const std::string& name, const std::vector<std::vector<Lau
 }
 
 void Binding::bind_product(const ProductCall& call, std::size_t step, const DimBindings& sizes,
-                           std::int64_t& shared, std::vector<Act>& acts) {
+                           std::vector<Act>& acts) {
   for (const ProductCall::Part& p : call.parts) {
     if (!p.generated.function.name.empty()) {
-      acts.push_back({{}, bind_loop(p.generated, step, sizes, shared)});
+      acts.push_back({{}, bind_loop(p.generated, p.workspace, step, sizes)});
       continue;
     }
-    acts.push_back(bind_library(call, p, step, sizes, shared));
+    acts.push_back(bind_library(call, p, step, sizes));
   }
 }
 
@@ -175,13 +177,13 @@ bool Binding::is_tabled(const ProductCall& call) {
 
 std::int64_t Binding::tabled_bytes(const ProductCall::Part& p) {
   const std::size_t maps = 16 * at(p.generated.maps) + 8;
-  const std::size_t behind = p.buffers.size() + p.epilogue.parameters.size() + 2;
+  const std::size_t behind = p.arguments.size() + p.epilogue.parameters.size() + 2;
   return rounded(8 * static_cast<std::int64_t>(maps + word_count(p.generated))) +
          2 * rounded(8 * static_cast<std::int64_t>(behind));
 }
 
 Act Binding::bind_tabled(const std::vector<const ProductCall*>& calls, std::size_t step,
-                         const DimBindings& sizes, std::int64_t& shared) {
+                         const DimBindings& sizes) {
   constexpr std::size_t kResult = 2;  // the word of a bare product's result
   const std::string& name = calls[0]->parts[0].epilogue.name;  // no name: the products are bare
   const bool has_behind = !name.empty();
@@ -190,9 +192,8 @@ Act Binding::bind_tabled(const std::vector<const ProductCall*>& calls, std::size
   Launch launch;
   for (const ProductCall* call : calls) {
     const ProductCall::Part& p = call->parts[0];
-    char* const product = workspace(step) + shared;
-    if (has_behind) shared += result_bytes(loop::bind(p.contraction, sizes), p.contraction.dtype);
-    launch = bind_loop(p.generated, step, sizes, shared)[0];
+    char* const product = workspace(step, p.workspace);
+    launch = bind_loop(p.generated, p.workspace, step, sizes)[0];
     if (has_behind) launch.words[kResult] = word_of(product);
     const std::vector<Word> row = launch.maps > 0 ? device_->mapped(launch) : launch.words;
     table.insert(table.end(), row.begin(), row.end());
@@ -216,7 +217,7 @@ Act Binding::bind_tabled(const std::vector<const ProductCall*>& calls, std::size
 }
 
 Act Binding::bind_library(const ProductCall& call, const ProductCall::Part& p, std::size_t step,
-                          const DimBindings& sizes, std::int64_t& shared) {
+                          const DimBindings& sizes) {
   const loop::BoundContraction bound = loop::bind(p.contraction, sizes);
   const LibraryVariant variant = library_variant(p.variant);
   const std::optional<Fused>& fused = variant.fused;
@@ -232,13 +233,16 @@ Act Binding::bind_library(const ProductCall& call, const ProductCall::Part& p, s
   LibraryOperands& o = act.library.operands;
   o.a = pointer(call.a);
   o.b = pointer(call.b);
-  char* const apart = workspace(step) + shared;
-  o.c = fused ? pointer(p.buffers[at(fused->result)]) : variant.apart ? apart : pointer(call.c);
-  if (fused && fused->bias >= 0) o.bias = pointer(p.buffers[at(fused->bias)]);
-  if (fused && fused->residual >= 0) o.residual = pointer(p.buffers[at(fused->residual)]);
-  if (variant.apart) shared += result_bytes(bound, result);
-  o.workspace = workspace(step) + shared;
-  shared += rounded(act.library.call->workspace_bytes());
+  char* const apart = workspace(step, p.workspace);
+  const auto operand = [&](int i) { return pointer(p.arguments[at(i)].view); };
+  o.c = fused ? operand(fused->result) : variant.apart ? apart : pointer(call.c);
+  if (fused && fused->bias >= 0) o.bias = operand(fused->bias);
+  if (fused && fused->residual >= 0) o.residual = operand(fused->residual);
+  const std::int64_t before = variant.apart ? result_bytes(bound, result) : 0;
+  o.workspace = apart + before;
+  const std::int64_t wanted = before + rounded(act.library.call->workspace_bytes());
+  check(wanted <= p.workspace.bytes, "step ", step, " wants ", wanted,
+        " bytes of workspace, planned were ", p.workspace.bytes);
   if (variant.apart) act.launches.push_back(bind_epilogue(p, apart, step, sizes));
   return act;
 }
@@ -249,7 +253,9 @@ Launch Binding::bind_epilogue(const ProductCall::Part& p, char* product, std::si
   launch.function = units_.function(p.epilogue.name);
   launch.blocks = evaluate(p.epilogue_rows, sizes);
   launch.threads = codegen::cuda::kThreads;
-  for (int b : p.buffers) launch.words.push_back(word_of(b < 0 ? product : pointer(b)));
+  for (const program::Argument& a : p.arguments) {
+    launch.words.push_back(word_of(a.view.valid() ? pointer(a.view) : product));
+  }
   launch.words.push_back(word_of(flag_of(step)));
   for (const Dim& d : p.epilogue.parameters) {
     launch.words.push_back(static_cast<Word>(evaluate(d, sizes)));
@@ -257,8 +263,7 @@ Launch Binding::bind_epilogue(const ProductCall::Part& p, char* product, std::si
   return launch;
 }
 
-Act Binding::bind_hand(const HandCall& call, std::size_t step, const DimBindings& sizes,
-                       std::int64_t& shared) {
+Act Binding::bind_hand(const HandCall& call, std::size_t step, const DimBindings& sizes) {
   const HandPlan plan = find_hand(call.op)->plan(call, sizes);
   const Module& module = units_.hand(call);
   Act act;
@@ -269,11 +274,10 @@ Act Binding::bind_hand(const HandCall& call, std::size_t step, const DimBindings
     launch.threads = l.threads;
     launch.block_bytes = l.block_bytes;
     for (const HandWord& w : l.words) {
-      launch.words.push_back(hand_word(w, call, step, workspace(step) + shared));
+      launch.words.push_back(hand_word(w, call, step, workspace(step, call.workspace)));
     }
     act.launches.push_back(std::move(launch));
   }
-  shared += rounded(plan.scratch_bytes);
   return act;
 }
 
@@ -281,9 +285,9 @@ Word Binding::hand_word(const HandWord& w, const HandCall& call, std::size_t ste
                         char* scratch) const {
   switch (w.kind) {
     case HandWord::kInput:
-      return word_of(pointer(call.input_buffers[at(w.value)]));
+      return word_of(pointer(call.input_views[at(w.value)]));
     case HandWord::kOutput:
-      return word_of(pointer(call.output_buffers[at(w.value)]));
+      return word_of(pointer(call.output_views[at(w.value)]));
     case HandWord::kScratch:
       return word_of(scratch + w.value);
     case HandWord::kBad:
@@ -296,13 +300,12 @@ Word Binding::hand_word(const HandWord& w, const HandCall& call, std::size_t ste
 
 void Binding::bind_whole(const DimBindings& sizes) {
   std::vector<Launch> calls;
-  for (std::size_t step = 0; step < steps_.size(); ++step) {
-    std::int64_t shared = 0;
-    each_generated(steps_[step], [&](const LoopCall& call) {
-      calls.push_back(bind_loop(call, step, sizes, shared)[0]);
+  for (std::size_t step = 0; step < program_.steps.size(); ++step) {
+    each_generated(program_.steps[step], [&](const LoopCall& call, const program::Workspace& part) {
+      calls.push_back(bind_loop(call, part, step, sizes)[0]);
     });
   }
-  whole_launch_ = whole_launch(steps_, calls, memory_, device_->most_block_bytes());
+  whole_launch_ = whole_launch(program_, calls, memory_, device_->most_block_bytes());
   whole_launch_.function = units_.whole_function();
 }
 

@@ -31,12 +31,11 @@ struct Act {
 class Binding {
  public:
   Binding(std::shared_ptr<Device> device, std::shared_ptr<const Libraries> libraries,
-          const std::vector<std::vector<Call>>& steps, const std::vector<std::string>& texts,
-          bool whole)
+          const program::Program& program)
       : device_(std::move(device)),
         libraries_(std::move(libraries)),
-        steps_(steps),
-        units_(*device_, steps_, texts, whole) {}
+        program_(program),
+        units_(*device_, program) {}
   ~Binding() {
     if (tables_) device_->release(tables_);
   }
@@ -49,7 +48,7 @@ class Binding {
   void bind();
 
   const Units& units() const { return units_; }
-  std::size_t count() const { return steps_.size(); }
+  std::size_t count() const { return program_.steps.size(); }
   const std::vector<Act>& acts(std::size_t step) const { return acts_[step]; }
   Launch& whole() { return whole_launch_; }  // its first word: how many runs
   std::int64_t held_bytes() const { return tables_bytes_; }
@@ -58,42 +57,40 @@ class Binding {
   void clear_flags() { device_->zero(tables_, flags_bytes()); }
 
  private:
-  char* pointer(int buffer) const {
-    return buffer < 0 ? nullptr : memory_.buffers[static_cast<std::size_t>(buffer)];
-  }
+  char* pointer(program::ViewId view) const { return memory_.at(program_, view); }
   /// Error bits of each step, then tables of calls that are launched together.
   void reserve_tables();
   std::int64_t flags_bytes() const { return rounded(static_cast<std::int64_t>(4 * flags_.size())); }
   char* flag_of(std::size_t step) const { return tables_ + 4 * step; }
-  char* workspace(std::size_t step) const;
+  /// Where a call's part of its step's workspace is.
+  char* workspace(std::size_t step, const program::Workspace& part) const;
   std::vector<Act> bind_step(std::size_t step, const DimBindings& sizes);
   /// One launch, or two where columns are reduced.
-  std::vector<Launch> bind_loop(const LoopCall& call, std::size_t step, const DimBindings& sizes,
-                                std::int64_t& shared);
+  std::vector<Launch> bind_loop(const LoopCall& call, const program::Workspace& workspace,
+                                std::size_t step, const DimBindings& sizes);
   /// Where the words lie, behind the tables before.
   char* put_table(const std::vector<Word>& words);
   /// Calls of one function: a table of their words, and the first block of each.
   Act together(const std::string& name, const std::vector<std::vector<Launch>>& each);
   void bind_product(const ProductCall& call, std::size_t step, const DimBindings& sizes,
-                    std::int64_t& shared, std::vector<Act>& acts);
+                    std::vector<Act>& acts);
   static bool is_tabled(const ProductCall& call);
   /// A row of its product's table, and of both tables of what follows.
   static std::int64_t tabled_bytes(const ProductCall::Part& p);
   /// Products of one shape by a table of their maps and words, then what follows all of them.
   Act bind_tabled(const std::vector<const ProductCall*>& calls, std::size_t step,
-                  const DimBindings& sizes, std::int64_t& shared);
+                  const DimBindings& sizes);
   Act bind_library(const ProductCall& call, const ProductCall::Part& p, std::size_t step,
-                   const DimBindings& sizes, std::int64_t& shared);
+                   const DimBindings& sizes);
   Launch bind_epilogue(const ProductCall::Part& p, char* product, std::size_t step,
                        const DimBindings& sizes);
-  Act bind_hand(const HandCall& call, std::size_t step, const DimBindings& sizes,
-                std::int64_t& shared);
+  Act bind_hand(const HandCall& call, std::size_t step, const DimBindings& sizes);
   Word hand_word(const HandWord& w, const HandCall& call, std::size_t step, char* scratch) const;
   void bind_whole(const DimBindings& sizes);
 
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Libraries> libraries_;
-  std::vector<std::vector<Call>> steps_;
+  const program::Program& program_;
   const Units units_;
   bool bound_ = false;
   DimBindings sizes_;

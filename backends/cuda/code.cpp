@@ -21,19 +21,18 @@ constexpr int kMostLanes = 4;  // within a step
 class CudaCode : public Code {
  public:
   CudaCode(std::shared_ptr<Device> device, std::shared_ptr<const Libraries> libraries,
-           std::shared_ptr<Placer> placer, const std::vector<std::vector<Call>>& steps,
-           const std::vector<std::string>& texts, bool whole)
-      : device_(std::move(device)),
+           std::shared_ptr<Placer> placer, const program::Program& program)
+      : program_(program),
+        device_(std::move(device)),
         landing_(device_, std::move(placer)),
-        binding_(device_, std::move(libraries), steps, texts, whole) {}
+        binding_(device_, std::move(libraries), program) {}
 
   void bind(const DimBindings& sizes, const Memory& memory) override {
     for (Kept& kept : kept_) kept.recording.reset();
     warm_ = false;
-    landing_.reserve(memory);
+    landing_.reserve(program_, memory);
     const std::optional<int> asked = lanes_asked();
-    laned_ = lay_on_lanes(touched_by(memory), asked.value_or(kLanes));
-    laned_.resize(binding_.count());  // where nothing is known of them, one behind the other
+    laned_ = lay_on_lanes(touched_by(program_, sizes, memory), asked.value_or(kLanes));
     lanes_ = 1;                       // that are used: a fork costs a microsecond
     for (const LaneStep& s : laned_) lanes_ = std::max(lanes_, s.lane + 1);
     pace_.start_over();
@@ -42,8 +41,8 @@ class CudaCode : public Code {
     binding_.place(sizes, memory, laned_);
   }
 
-  bool feed(int buffer, const void* from, const Laid& laid) override {
-    return landing_.feed(buffer, from, laid);
+  bool feed(program::ViewId view, const void* from, const Laid& laid) override {
+    return landing_.feed(view, from, laid);
   }
   std::int64_t held_bytes() const override { return binding_.held_bytes() + landing_.held_bytes(); }
   void constants_changed() override {}
@@ -234,6 +233,7 @@ class CudaCode : public Code {
 
   const Units& code() const { return binding_.units(); }
 
+  const program::Program& program_;
   std::shared_ptr<Device> device_;
   Landing landing_;
   Binding binding_;
@@ -251,12 +251,10 @@ class CudaCode : public Code {
 
 std::unique_ptr<Code> load_code(std::shared_ptr<Device> device,
                                 std::shared_ptr<const Libraries> libraries,
-                                std::shared_ptr<Placer> placer,
-                                const std::vector<std::vector<Call>>& steps,
-                                const std::vector<std::string>& texts, bool whole) {
-  if (libraries) expect_libraries(*libraries, steps);
+                                std::shared_ptr<Placer> placer, const program::Program& program) {
+  if (libraries) expect_libraries(*libraries, program);
   return std::make_unique<CudaCode>(std::move(device), std::move(libraries), std::move(placer),
-                                    steps, texts, whole);
+                                    program);
 }
 
 }  // namespace plait::cuda

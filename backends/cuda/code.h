@@ -31,13 +31,11 @@ std::int64_t result_bytes(const loop::BoundContraction& contraction, DType dtype
 
 /// Words of a generated call: buffers, scratch areas, the error bits, sizes.
 inline std::size_t word_count(const LoopCall& call) {
-  return call.buffers.size() + call.column_sizes.size() + 1 + call.function.parameters.size();
+  return call.arguments.size() + call.column_sizes.size() + 1 + call.function.parameters.size();
 }
 
 std::unique_ptr<Code> load_code(std::shared_ptr<Device> device,
                                 std::shared_ptr<const Libraries> libraries,
-                                std::shared_ptr<Placer> placer,
-                                const std::vector<std::vector<Call>>& steps,
-                                const std::vector<std::string>& texts, bool whole);
+                                std::shared_ptr<Placer> placer, const program::Program& program);
 
 }  // namespace plait::cuda

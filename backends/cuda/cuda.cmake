@@ -10,7 +10,7 @@ plait_room(backends_cuda
     ${cuda_room}/landing.cpp ${cuda_room}/library_guess.cpp ${cuda_room}/target.cpp ${cuda_room}/trial.cpp
     ${cuda_room}/units.cpp ${cuda_room}/whole.cpp
   ALONE ${cuda_room}/ceilings.cpp ${cuda_room}/lanes.cpp ${cuda_room}/placer.cpp
-  DEPENDS ops backends_tuning codegen codegen_cuda cuda_hand
+  DEPENDS ops program backends_tuning codegen codegen_cuda cuda_hand
 )
 
 # Rooms that a library is made of, with all they depend on: code for any address, calls as direct as

@@ -11,14 +11,13 @@ constexpr std::int64_t kLeastBytes = 64 << 10;
 
 }  // namespace
 
-void Landing::reserve(const Memory& memory) {
+void Landing::reserve(const program::Program& program, const Memory& memory) {
   underway_.clear();
   places_.clear();
   std::int64_t bytes = 0;
-  for (int buffer : memory.feeds) {
-    const auto at = static_cast<std::size_t>(buffer);
-    places_[buffer] = {memory.buffers[at], bytes};
-    bytes += rounded(memory.bytes[at]);
+  for (const program::Binding& feed : program.feeds) {
+    places_[feed.view] = {memory.at(program, feed.view), bytes};
+    bytes += rounded(program.buffer_of(feed.view).bytes);
   }
   if (bytes < kLeastBytes) {
     places_.clear();
@@ -31,19 +30,19 @@ void Landing::reserve(const Memory& memory) {
   slot_bytes_ = bytes;
 }
 
-bool Landing::feed(int buffer, const void* from, const Laid& laid) {
-  const auto place = places_.find(buffer);
+bool Landing::feed(program::ViewId view, const void* from, const Laid& laid) {
+  const auto place = places_.find(view);
   if (place == places_.end() || (!laid.plain() && !Placer::takes(laid))) return false;
   device_->feed(slot_, slot(place->second), from, laid.bytes());
-  underway_[buffer] = laid;
+  underway_[view] = laid;
   return true;
 }
 
 void Landing::land() {
   if (underway_.empty()) return;
   device_->take_feeds(slot_);
-  for (const auto& [buffer, laid] : underway_) {
-    const Place& place = places_.at(buffer);
+  for (const auto& [view, laid] : underway_) {
+    const Place& place = places_.at(view);
     if (laid.plain()) {
       device_->copy(place.buffer, slot(place), laid.bytes());
     } else {

@@ -21,9 +21,9 @@ class Landing {
   Landing& operator=(const Landing&) = delete;
 
   /// Memory for what is fed. What has not landed is dropped.
-  void reserve(const Memory& memory);
-  /// False: it is small, or of no feed's buffer.
-  bool feed(int buffer, const void* from, const Laid& laid);
+  void reserve(const program::Program& program, const Memory& memory);
+  /// False: it is small, or no feed.
+  bool feed(program::ViewId view, const void* from, const Laid& laid);
   /// Before a run: all that was fed since the last one is in its buffers.
   void land();
 
@@ -38,8 +38,8 @@ class Landing {
 
   std::shared_ptr<Device> device_;
   std::shared_ptr<Placer> placer_;
-  std::map<int, Place> places_;   // by buffer
-  std::map<int, Laid> underway_;  // fed for the next run
+  std::map<program::ViewId, Place> places_;
+  std::map<program::ViewId, Laid> underway_;  // fed for the next run
   char* data_ = nullptr;
   std::int64_t slot_bytes_ = 0;
   int slot_ = 0;  // that the next run takes

@@ -131,23 +131,27 @@ std::optional<int> lanes_asked() {
   return static_cast<int>(lanes);
 }
 
-std::vector<Touched> touched_by(const Memory& memory) {
+std::vector<Touched> touched_by(const program::Program& program, const DimBindings& sizes,
+                                const Memory& memory) {
   std::vector<Touched> out;
-  for (const StepUse& use : memory.uses) {
+  for (const program::Step& step : program.steps) {
     Touched t;
-    const auto ranges = [&](const std::vector<int>& buffers, std::vector<Touched::Range>& to) {
-      for (const int b : buffers) {
-        if (b < 0) continue;
-        const auto i = static_cast<std::size_t>(b);
-        const auto begin = reinterpret_cast<std::uintptr_t>(memory.buffers[i]);
-        to.emplace_back(begin, begin + static_cast<std::uintptr_t>(memory.bytes[i]));
+    const auto ranges = [&](const std::vector<program::ViewId>& views,
+                            std::vector<Touched::Range>& to) {
+      for (const program::ViewId v : views) {
+        const program::BufferId b = program.view(v).buffer;
+        const auto begin = reinterpret_cast<std::uintptr_t>(memory.buffers[b.index()]);
+        to.emplace_back(begin, begin + static_cast<std::uintptr_t>(program.buffer(b).bytes));
       }
     };
-    ranges(use.reads, t.reads);
-    ranges(use.writes, t.writes);
-    t.first_only = use.shared_bytes > memory.side_bytes;
+    const program::Uses uses = program::uses_of(step);
+    ranges(uses.reads, t.reads);
+    ranges(uses.writes, t.writes);
+    const auto number = [&](const Dim& d) { return static_cast<double>(evaluate(d, sizes)); };
+    const double bytes = number(step.bytes_read) + number(step.bytes_written);
+    t.first_only = step.shared_bytes > memory.side_bytes;
     t.seconds =
-        kStepSeconds + std::max(use.operations / kOperationsPerSecond, use.bytes / kBytesPerSecond);
+        kStepSeconds + std::max(number(step.operations) / kOperationsPerSecond, bytes / kBytesPerSecond);
     out.push_back(std::move(t));
   }
   return out;

@@ -23,8 +23,8 @@ struct Touched {
   double seconds = 0;       // about
 };
 
-/// Of a program's steps; nothing where nothing is known of them.
-std::vector<Touched> touched_by(const Memory& memory);
+std::vector<Touched> touched_by(const program::Program& program, const DimBindings& sizes,
+                                const Memory& memory);
 
 struct LaneStep {
   int lane = 0;

@@ -14,7 +14,7 @@ namespace plait {
 
 /// Changes with what crosses: the number by hand, for the order of functions; sizes by themselves.
 inline std::string plugin_interface() {
-  return str("interface 5: ", sizeof(Call), " ", sizeof(Choice), " ", sizeof(PrintedLoop), " ",
+  return str("interface 5: ", sizeof(program::Program), " ", sizeof(program::Call), " ", sizeof(Choice), " ", sizeof(PrintedLoop), " ",
              sizeof(Memory), " ", sizeof(loop::Kernel), " ", sizeof(loop::Contraction), " ",
              sizeof(ir::Type), " ", sizeof(cuda::CudaOptions), ", ", __VERSION__);
 }

@@ -194,9 +194,8 @@ class CudaTarget : public Target {
   std::unique_ptr<Space> allocate(std::int64_t bytes, const std::string& what) const override {
     return std::make_unique<DeviceSpace>(device_, placer_, bytes, what);
   }
-  std::unique_ptr<Code> load(const std::vector<std::vector<Call>>& steps,
-                             const std::vector<std::string>& texts, bool whole) const override {
-    return load_code(device_, libraries_, placer_, steps, texts, whole);
+  std::unique_ptr<Code> load(const program::Program& program) const override {
+    return load_code(device_, libraries_, placer_, program);
   }
   std::optional<std::int64_t> free_bytes() const override { return device_->free_bytes(); }
   std::vector<std::pair<std::string, double>> start_seconds() const override {

@@ -31,10 +31,10 @@ bool has_sizes(const loop::Contraction& c) {
 
 }  // namespace
 
-void expect_libraries(const Libraries& libraries, const std::vector<std::vector<Call>>& steps) {
+void expect_libraries(const Libraries& libraries, const program::Program& program) {
   LibraryUse use;
-  for (const std::vector<Call>& calls : steps) {
-    for (const Call& call : calls) {
+  for (const program::Step& step : program.steps) {
+    for (const program::Call& call : step.calls) {
       const auto* product = std::get_if<ProductCall>(&call);
       if (!product) continue;
       for (const ProductCall::Part& p : product->parts) {
@@ -52,12 +52,12 @@ void expect_libraries(const Libraries& libraries, const std::vector<std::vector<
   if (use.cublaslt || use.cudnn) libraries.expect(std::move(use));
 }
 
-Units::Units(Device& device, const std::vector<std::vector<Call>>& steps,
-             const std::vector<std::string>& texts, bool whole)
-    : whole_(whole && !texts.empty()) {
+Units::Units(Device& device, const program::Program& program)
+    : whole_(program.whole && !program.texts.empty()) {
+  const std::vector<std::string>& texts = program.texts;
   const std::size_t count = texts.empty() ? 0
-                            : whole       ? 1
-                                    : std::max<std::size_t>(1, texts.size() / kFunctionsPerUnit);
+                            : whole_      ? 1
+                                     : std::max<std::size_t>(1, texts.size() / kFunctionsPerUnit);
   std::vector<std::string> units(count, codegen::cuda::unit_header());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     units[i % count] += texts[i];
@@ -66,16 +66,15 @@ Units::Units(Device& device, const std::vector<std::vector<Call>>& steps,
     unit_of_[name] = i % count;
     if (texts[i].find(name + "_many(") != std::string::npos) many_.insert(name);
   }
-  if (whole_) units[0] = codegen::cuda::unit_header() + whole_text(steps, texts);
-  add_hands(steps, units);
+  if (whole_) units[0] = codegen::cuda::unit_header() + whole_text(program);
+  add_hands(program, units);
   built_ = device.compile(units);
 }
 
-void Units::add_hands(const std::vector<std::vector<Call>>& steps,
-                      std::vector<std::string>& units) {
+void Units::add_hands(const program::Program& program, std::vector<std::string>& units) {
   std::map<std::string, std::size_t> known;
-  for (const std::vector<Call>& calls : steps) {
-    for (const Call& call : calls) {
+  for (const program::Step& step : program.steps) {
+    for (const program::Call& call : step.calls) {
       const auto* hand = std::get_if<HandCall>(&call);
       if (!hand) continue;
       const std::string text = codegen::cuda::unit_header() + find_hand(hand->op)->text(*hand);

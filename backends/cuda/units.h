@@ -14,13 +14,12 @@
 namespace plait::cuda {
 
 /// The libraries that the steps call are opened beside what goes on.
-void expect_libraries(const Libraries& libraries, const std::vector<std::vector<Call>>& steps);
+void expect_libraries(const Libraries& libraries, const program::Program& program);
 
 class Units {
  public:
-  /// `steps` outlive it. `whole`: one kernel of all steps, where there is any text.
-  Units(Device& device, const std::vector<std::vector<Call>>& steps,
-        const std::vector<std::string>& texts, bool whole);
+  /// The program outlives it.
+  Units(Device& device, const program::Program& program);
 
   bool is_whole() const { return whole_; }
   const void* whole_function() const;
@@ -37,7 +36,7 @@ class Units {
   int count() const { return static_cast<int>(built_.modules.size()); }
 
  private:
-  void add_hands(const std::vector<std::vector<Call>>& steps, std::vector<std::string>& units);
+  void add_hands(const program::Program& program, std::vector<std::string>& units);
 
   Built built_;
   std::map<std::string, std::size_t> unit_of_;  // of a function

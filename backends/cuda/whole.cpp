@@ -28,35 +28,31 @@ struct Range {
 
 /// How many words of a call are addresses that may move: all before its error bits.
 std::size_t addresses_of(const LoopCall& call) {
-  return call.buffers.size() + call.column_sizes.size();
+  return call.arguments.size() + call.column_sizes.size();
 }
 
 /// Whether a call's warps need no barrier and no shared memory of their block.
 bool is_loose(const LoopCall& call) { return call.block_bytes == 0 && call.finish_rows.is(0); }
 
 /// Threads of the block: those of a kernel's blocks where some have to meet.
-int threads_of(const std::vector<std::vector<Call>>& steps) {
+int threads_of(const program::Program& program) {
   int threads = 512;
-  for (const std::vector<Call>& calls : steps) {
-    each_generated(calls, [&](const LoopCall& call) {
-      if (!is_loose(call)) threads = codegen::cuda::kThreads;
-    });
-  }
+  each_generated(program, [&](const LoopCall& call) {
+    if (!is_loose(call)) threads = codegen::cuda::kThreads;
+  });
   return threads;
 }
 
-int own_bytes(const std::vector<std::vector<Call>>& steps) {
+int own_bytes(const program::Program& program) {
   int most = 0;
-  for (const std::vector<Call>& calls : steps) {
-    each_generated(calls, [&](const LoopCall& c) { most = std::max(most, c.block_bytes); });
-  }
+  each_generated(program, [&](const LoopCall& c) { most = std::max(most, c.block_bytes); });
   return static_cast<int>(rounded(most));
 }
 
-std::vector<Range> ranges_of(const Memory& memory) {
+std::vector<Range> ranges_of(const program::Program& program, const Memory& memory) {
   std::vector<Range> all;
   for (std::size_t b = 0; b < memory.buffers.size(); ++b) {
-    all.push_back({memory.buffers[b], memory.buffers[b] + memory.bytes[b], 0});
+    all.push_back({memory.buffers[b], memory.buffers[b] + program.buffers[b].bytes, 0});
   }
   if (memory.shared_bytes > 0) {
     all.push_back({memory.shared, memory.shared + memory.shared_bytes, 0});
@@ -81,26 +77,28 @@ std::vector<Range> ranges_of(const Memory& memory) {
 }
 
 /// Bits of calls that touch memory of another buffer than was touched there since the bit before.
-void set_meetings(const std::vector<std::vector<Call>>& steps, const Memory& memory,
+void set_meetings(const program::Program& program, const Memory& memory,
                   std::vector<Word>& words) {
-  std::set<int> touched;
-  const auto begin = [&](int b) { return memory.buffers[static_cast<std::size_t>(b)]; };
-  const auto end = [&](int b) { return begin(b) + memory.bytes[static_cast<std::size_t>(b)]; };
+  using program::BufferId;
+  std::set<BufferId> touched;
+  const auto begin = [&](BufferId b) { return memory.buffers[b.index()]; };
+  const auto end = [&](BufferId b) { return begin(b) + program.buffer(b).bytes; };
   std::size_t number = 0;
-  for (const std::vector<Call>& calls : steps) {
-    each_generated(calls, [&](const LoopCall& call) {
-      const bool meets = std::any_of(call.buffers.begin(), call.buffers.end(), [&](int b) {
-        return std::any_of(touched.begin(), touched.end(),
-                           [&](int t) { return t != b && begin(t) < end(b) && begin(b) < end(t); });
+  each_generated(program, [&](const LoopCall& call) {
+    std::set<BufferId> mine;
+    for (const program::Argument& a : call.arguments) mine.insert(program.view(a.view).buffer);
+    const bool meets = std::any_of(mine.begin(), mine.end(), [&](BufferId b) {
+      return std::any_of(touched.begin(), touched.end(), [&](BufferId t) {
+        return t != b && begin(t) < end(b) && begin(b) < end(t);
       });
-      if (meets) touched.clear();
-      if (meets && number < 64 * kMeetings) {
-        words[kFirstMeeting + number / 64] |= Word(1) << number % 64;
-      }
-      touched.insert(call.buffers.begin(), call.buffers.end());
-      ++number;
     });
-  }
+    if (meets) touched.clear();
+    if (meets && number < 64 * kMeetings) {
+      words[kFirstMeeting + number / 64] |= Word(1) << number % 64;
+    }
+    touched.merge(mine);
+    ++number;
+  });
 }
 
 /// Copies of 16 bytes between device memory and the image, of all ranges at once.
@@ -126,25 +124,11 @@ std::string functions_text(const std::vector<std::string>& texts) {
   return out;
 }
 
-/// Whether a function only reads from this word's address: wherever it stands, it is made a pointer
-/// to constants.
-bool only_reads(const std::string& text, std::size_t word) {
-  const std::string name = str("w[", word, "]"), cast = "*)";
-  for (std::size_t i = text.find(name); i != std::string::npos; i = text.find(name, i + 1)) {
-    const std::size_t begin = text.rfind('(', i);
-    if (begin == std::string::npos || text.compare(i - cast.size(), cast.size(), cast) != 0 ||
-        text.compare(begin, 7, "(const ") != 0) {
-      return false;
-    }
-  }
-  return true;
-}
-
 /// The calls of a program as text, dealt out to the warps of the block.
 class Bodies {
  public:
-  Bodies(const std::vector<std::string>& texts, int threads) : threads_(threads) {
-    for (const std::string& text : texts) {
+  Bodies(const program::Program& program, int threads) : program_(program), threads_(threads) {
+    for (const std::string& text : program.texts) {
       const std::size_t begin = std::string(kNameComment).size();
       text_of_[text.substr(begin, text.find('\n') - begin)] = &text;
     }
@@ -152,7 +136,7 @@ class Bodies {
 
   void add(const LoopCall& call) {
     const std::string& text = *text_of_.at(call.function.name);
-    meet(call, text);
+    meet(call);
     const std::string words = str("v + ", word_, ", ");
     const std::int64_t blocks = call.rows.value();
     if (const int lanes = product_lanes(text)) {
@@ -188,13 +172,14 @@ class Bodies {
 
   /// A barrier where the call touches what was written since the last one, or writes what was
   /// touched; buffers that share memory are the launch's to know.
-  void meet(const LoopCall& call, const std::string& text) {
-    std::map<int, bool> touches;  // by buffer: whether it is written
+  void meet(const LoopCall& call) {
+    std::map<program::BufferId, bool> touches;  // whether it is written
     bool must = false;
-    for (std::size_t i = 0; i < call.buffers.size(); ++i) {
-      bool& written = touches[call.buffers[i]];
-      written |= !only_reads(text, i);
-      const auto before = touched_.find(call.buffers[i]);
+    for (const program::Argument& a : call.arguments) {
+      const program::BufferId buffer = program_.view(a.view).buffer;
+      bool& written = touches[buffer];
+      written |= a.access == program::Access::kWrite;
+      const auto before = touched_.find(buffer);
       must |= before != touched_.end() && (before->second || written);
     }
     must |= !call.column_sizes.empty() || number_ >= 64 * kMeetings;
@@ -213,50 +198,46 @@ class Bodies {
     return begin == std::string::npos ? 0 : std::atoi(text.c_str() + text.find(", ", begin) + 2);
   }
 
+  const program::Program& program_;
   int threads_;
   std::map<std::string, const std::string*> text_of_;  // by function
-  std::map<int, bool> touched_;                        // since the last barrier
+  std::map<program::BufferId, bool> touched_;          // since the last barrier
   std::size_t word_ = 0, number_ = 0;
   std::int64_t turn_ = 0;  // the warp that the next call begins with
   std::string text_;
 };
 
 /// The words of all calls: addresses in the image or in the device's memory, sizes as numbers.
-std::string words_text(const std::vector<std::vector<Call>>& steps, std::size_t& word) {
+std::string words_text(const program::Program& program, std::size_t& word) {
   std::string text;
-  for (const std::vector<Call>& calls : steps) {
-    each_generated(calls, [&](const LoopCall& call) {
-      const std::vector<Dim>& sizes = call.function.parameters;
-      const std::size_t first_size = word_count(call) - sizes.size();
-      for (std::size_t i = 0; i < word_count(call); ++i, ++word) {
-        const std::string given = str("w.v[", kFirst + word, "]");
-        text +=
-            str("  v[", word, "] = ",
-                i >= first_size          ? str(sizes[i - first_size].value(), "ULL")
-                : i < addresses_of(call) ? str("NEAR ? (pl_word)(image + ", given, ") : ", given)
-                                         : given,
-                ";\n");
-      }
-    });
-  }
+  each_generated(program, [&](const LoopCall& call) {
+    const std::vector<Dim>& sizes = call.function.parameters;
+    const std::size_t first_size = word_count(call) - sizes.size();
+    for (std::size_t i = 0; i < word_count(call); ++i, ++word) {
+      const std::string given = str("w.v[", kFirst + word, "]");
+      text +=
+          str("  v[", word, "] = ",
+              i >= first_size          ? str(sizes[i - first_size].value(), "ULL")
+              : i < addresses_of(call) ? str("NEAR ? (pl_word)(image + ", given, ") : ", given)
+                                       : given,
+              ";\n");
+    }
+  });
   return text;
 }
 
 }  // namespace
 
-std::string whole_text(const std::vector<std::vector<Call>>& steps,
-                       const std::vector<std::string>& texts) {
-  const int threads = threads_of(steps);
-  Bodies bodies(texts, threads);
-  for (const std::vector<Call>& calls : steps) {
-    each_generated(calls, [&](const LoopCall& call) { bodies.add(call); });
-  }
+std::string whole_text(const program::Program& program) {
+  const int threads = threads_of(program);
+  Bodies bodies(program, threads);
+  each_generated(program, [&](const LoopCall& call) { bodies.add(call); });
   std::size_t word = 0;
-  const std::string words = words_text(steps, word);
+  const std::string words = words_text(program, word);
   const std::string kind = str("pl_words<", kFirst + word, ">");
-  return str(functions_text(texts), "template <bool NEAR>\n__device__ __forceinline__ void ",
+  return str(functions_text(program.texts), "template <bool NEAR>\n__device__ __forceinline__ void ",
              "plait_runs(const ", kind, "& w) {\n", "  char* const image = (char*)pl_dynamic + ",
-             own_bytes(steps), ";\n", "  const int warp = threadIdx.x / 32;\n  pl_word v[",
+             own_bytes(program), ";\n", "  const int warp = threadIdx.x / 32;\n  pl_word v[",
              std::max<std::size_t>(1, word), "];\n", words, copy_text(true, threads),
              "  __syncthreads();\n  for (pl_word run = 0; run < w.v[0]; ++run) {\n", bodies.text(),
              "    __syncthreads();\n  }\n", copy_text(false, threads), "}\n",
@@ -265,12 +246,12 @@ std::string whole_text(const std::vector<std::vector<Call>>& steps,
              "    plait_runs<false>(w);\n  }\n}\n");
 }
 
-Launch whole_launch(const std::vector<std::vector<Call>>& steps, const std::vector<Launch>& calls,
+Launch whole_launch(const program::Program& program, const std::vector<Launch>& calls,
                     const Memory& memory, int most_block_bytes) {
   Launch out;
-  out.threads = threads_of(steps);
-  out.block_bytes = own_bytes(steps);
-  std::vector<Range> ranges = ranges_of(memory);
+  out.threads = threads_of(program);
+  out.block_bytes = own_bytes(program);
+  std::vector<Range> ranges = ranges_of(program, memory);
   const std::int64_t image =
       ranges.empty() ? 0 : ranges.back().place + rounded(ranges.back().end - ranges.back().begin);
   if (ranges.size() > kRanges || out.block_bytes + image > most_block_bytes) ranges.clear();
@@ -278,7 +259,7 @@ Launch whole_launch(const std::vector<std::vector<Call>>& steps, const std::vect
   out.words.assign(kFirst, 0);
   out.words[0] = 1;
   out.words[1] = ranges.empty() ? 0 : static_cast<Word>(image);
-  set_meetings(steps, memory, out.words);
+  set_meetings(program, memory, out.words);
   for (std::size_t r = ranges.size(); r < kRanges; ++r) {
     out.words[kFirstRange + 3 * r + 1] = std::numeric_limits<std::int32_t>::max();
   }
@@ -289,20 +270,18 @@ Launch whole_launch(const std::vector<std::vector<Call>>& steps, const std::vect
     words[2] = static_cast<Word>(ranges[r].end - ranges[r].begin);
   }
   std::size_t next = 0;
-  for (const std::vector<Call>& step : steps) {
-    each_generated(step, [&](const LoopCall& call) {
-      std::vector<Word> words = calls[next++].words;
-      for (std::size_t i = 0; i < addresses_of(call) && !ranges.empty(); ++i) {
-        const char* address = reinterpret_cast<const char*>(words[i]);
-        for (const Range& r : ranges) {
-          if (address < r.begin || address > r.end) continue;
-          words[i] = static_cast<Word>(r.place + (address - r.begin));
-          break;
-        }
+  each_generated(program, [&](const LoopCall& call) {
+    std::vector<Word> words = calls[next++].words;
+    for (std::size_t i = 0; i < addresses_of(call) && !ranges.empty(); ++i) {
+      const char* address = reinterpret_cast<const char*>(words[i]);
+      for (const Range& r : ranges) {
+        if (address < r.begin || address > r.end) continue;
+        words[i] = static_cast<Word>(r.place + (address - r.begin));
+        break;
       }
-      out.words.insert(out.words.end(), words.begin(), words.end());
-    });
-  }
+    }
+    out.words.insert(out.words.end(), words.begin(), words.end());
+  });
   return out;
 }
 

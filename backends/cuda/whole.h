@@ -11,24 +11,32 @@
 
 namespace plait::cuda {
 
-/// Calls f(call) for every generated call of a step.
+/// f(call, its part of the step's workspace) for every generated call of a step.
 template <class F>
-void each_generated(const std::vector<Call>& calls, F f) {
-  for (const Call& call : calls) {
+void each_generated(const program::Step& step, F f) {
+  for (const program::Call& call : step.calls) {
     if (const auto* loop = std::get_if<LoopCall>(&call)) {
-      f(*loop);
+      f(*loop, loop->workspace);
     } else {
-      for (const ProductCall::Part& part : std::get<ProductCall>(call).parts) f(part.generated);
+      for (const ProductCall::Part& p : std::get<ProductCall>(call).parts) {
+        f(p.generated, p.workspace);
+      }
     }
+  }
+}
+/// f(call) for every generated call of a program.
+template <class F>
+void each_generated(const program::Program& program, F f) {
+  for (const program::Step& step : program.steps) {
+    each_generated(step, [&](const LoopCall& call, const program::Workspace&) { f(call); });
   }
 }
 
 /// The kernel `plait_whole`, with the texts of the functions that it calls.
-std::string whole_text(const std::vector<std::vector<Call>>& steps,
-                       const std::vector<std::string>& texts);
+std::string whole_text(const program::Program& program);
 
 /// `calls`: the launches of all calls alone, in order. Its first word is the number of runs.
-Launch whole_launch(const std::vector<std::vector<Call>>& steps, const std::vector<Launch>& calls,
+Launch whole_launch(const program::Program& program, const std::vector<Launch>& calls,
                     const Memory& memory, int most_block_bytes);
 
 }  // namespace plait::cuda

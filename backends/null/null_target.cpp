@@ -44,10 +44,7 @@ class NullTarget : public Target {
   }
 
   std::unique_ptr<Space> allocate(std::int64_t, const std::string&) const override { refuse(); }
-  std::unique_ptr<Code> load(const std::vector<std::vector<Call>>&, const std::vector<std::string>&,
-                             bool) const override {
-    refuse();
-  }
+  std::unique_ptr<Code> load(const program::Program&) const override { refuse(); }
 
  private:
   [[noreturn]] static void refuse() {

@@ -98,12 +98,12 @@ ops::Lines lines_of(const ir::Type& type, std::int64_t axis, const DimBindings& 
 
 HandWord input(const HandCall& call, int i) {
   const auto which = static_cast<std::size_t>(i);
-  if (which >= call.input_buffers.size() || call.input_buffers[which] < 0) return {};
+  if (which >= call.input_views.size() || !call.input_views[which].valid()) return {};
   return {HandWord::kInput, i};
 }
 HandWord output(const HandCall& call, int i) {
   const auto which = static_cast<std::size_t>(i);
-  if (which >= call.output_buffers.size() || call.output_buffers[which] < 0) return {};
+  if (which >= call.output_views.size() || !call.output_views[which].valid()) return {};
   return {HandWord::kOutput, i};
 }
 HandWord scratch(std::int64_t offset) { return {HandWord::kScratch, offset}; }

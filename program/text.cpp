@@ -1,21 +1,21 @@
 // A program as text: a first line `plait-plan FORMAT HASH LENGTH`, then that many bytes of members
-// (save_fields.h) as save_writer.h writes them. `plait-plan FORMAT` alone is for people who edit.
+// (fields.h) as writer.h writes them. `plait-plan FORMAT` alone is for people who edit.
 #include <charconv>
 #include <cstdio>
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "plan/program.h"
-#include "plan/save_check.h"
-#include "plan/save_reader.h"
-#include "plan/save_writer.h"
+#include "program/program.h"
+#include "program/verify.h"
+#include "program/reader.h"
+#include "program/writer.h"
 
-namespace plait::plan {
+namespace plait::program {
 namespace {
 
 constexpr std::string_view kMagic = "plait-plan ";
 // Raised when members keep their names and change their meaning; names are checked anyway.
-constexpr int kFormat = 3;
+constexpr int kFormat = 4;
 constexpr std::size_t kLongestFirstLine = 80;
 
 std::string hash_text(std::string_view body) {
@@ -78,11 +78,11 @@ Program from_bytes(std::string_view bytes, const std::string& where) {
     Reader reader(body);
     fields(reader, program);
     reader.expect_end();
-    check_program(program);
+    verify(program);
   } catch (const UserError& e) {
     fail(where, ": the plan is damaged (", e.what(), "): compile again");
   }
   return program;
 }
 
-}  // namespace plait::plan
+}  // namespace plait::program

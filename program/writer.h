@@ -1,7 +1,7 @@
 // Values as text that a person can read and edit, and that reads back as the same values: numbers and
 // words bare, strings in quotation marks or, of several lines, between lines of three, lists in
 // brackets, structs in braces, every member behind its name. What members there are is in
-// save_fields.h.
+// fields.h.
 #pragma once
 
 #include <charconv>
@@ -14,9 +14,15 @@
 #include <vector>
 
 #include "base/text.h"
-#include "plan/save_fields.h"
+#include "program/fields.h"
 
-namespace plait::plan {
+namespace plait::program {
+
+/// Items of a list that stand on one line.
+template <class Item>
+inline constexpr bool is_plain = std::is_arithmetic_v<Item> || std::is_same_v<Item, Dim>;
+template <class Kind>
+inline constexpr bool is_plain<Id<Kind>> = true;
 
 class Writer {
  public:
@@ -52,6 +58,10 @@ class Writer {
       --depth_;
       word("}");
     }
+  }
+  template <class Kind>
+  void value(const Id<Kind>& x) {
+    number(x.number());
   }
   void value(const bool& x) { word(x ? "1" : "0"); }
   void value(const std::string& x) { text(x); }
@@ -103,7 +113,7 @@ class Writer {
   template <class List>
   void list(const List& x) {
     using Item = typename List::value_type;
-    constexpr bool kPlain = std::is_arithmetic_v<Item> || std::is_same_v<Item, Dim>;
+    constexpr bool kPlain = is_plain<Item>;
     word("[");
     ++depth_;
     for (const auto& item : x) {
@@ -149,4 +159,4 @@ class Writer {
   int depth_ = 0;
 };
 
-}  // namespace plait::plan
+}  // namespace plait::program

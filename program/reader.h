@@ -1,4 +1,4 @@
-// The inverse of save_writer.h over bytes that nobody vouches for: UserError on the first thing
+// The inverse of writer.h over bytes that nobody vouches for: UserError on the first thing
 // that is not as it was written; nothing larger than the bytes themselves is allocated.
 #pragma once
 
@@ -12,9 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "plan/save_fields.h"
+#include "program/fields.h"
 
-namespace plait::plan {
+namespace plait::program {
 
 class Reader {
  public:
@@ -42,6 +42,10 @@ class Reader {
       fields(*this, x);
       expect("}");
     }
+  }
+  template <class Kind>
+  void value(Id<Kind>& x) {
+    x = id<Kind>(number<std::int32_t>());
   }
   void value(bool& x);
   void value(std::string& x) { x = text(); }
@@ -102,6 +106,11 @@ class Reader {
     at_ += static_cast<std::size_t>(read.ptr - begin);
     return x;
   }
+  template <class Kind>
+  Id<Kind> id(std::int32_t number) const {
+    if (number < -1) bad("no id is ", number);
+    return number < 0 ? Id<Kind>() : Id<Kind>(static_cast<std::size_t>(number));
+  }
   Dim symbol(std::string_view name) const;
   /// Whether a list ends here; its bracket is taken.
   bool ends();
@@ -118,4 +127,4 @@ class Reader {
   std::unordered_map<std::string, ir::Type> types_;
 };
 
-}  // namespace plait::plan
+}  // namespace plait::program

@@ -7,17 +7,19 @@
 #include <string_view>
 #include <type_traits>
 
-#include "plan/program.h"
+#include "program/program.h"
 
-namespace plait::plan {
+namespace plait::program {
 
 template <class T, class U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
 // Enumerations are written as words.
 constexpr const auto& words_of(DType) { return kDTypeNames; }
-inline constexpr std::array<std::string_view, 3> kSpaceNames{"arena", "state", "constant"};
-constexpr const auto& words_of(Space) { return kSpaceNames; }
+inline constexpr std::array<std::string_view, 3> kRegionNames{"arena", "state", "constant"};
+constexpr const auto& words_of(Region) { return kRegionNames; }
+inline constexpr std::array<std::string_view, 2> kAccessNames{"read", "write"};
+constexpr const auto& words_of(Access) { return kAccessNames; }
 inline constexpr std::array<std::string_view, 4> kRoleNames{"param", "buffer", "slot", "counter"};
 constexpr const auto& words_of(ir::Role) { return kRoleNames; }
 
@@ -51,12 +53,22 @@ void fields(A& a, T& x) {
   a("name", x.name)("parameters", x.parameters);
 }
 
+template <class A, Is<Argument> T>
+void fields(A& a, T& x) {
+  a("view", x.view)("access", x.access);
+}
+
+template <class A, Is<Workspace> T>
+void fields(A& a, T& x) {
+  a("offset", x.offset)("bytes", x.bytes);
+}
+
 template <class A, Is<LoopCall> T>
 void fields(A& a, T& x) {
-  a("function", x.function)("buffers", x.buffers)("column_sizes", x.column_sizes);
+  a("function", x.function)("arguments", x.arguments)("column_sizes", x.column_sizes);
   a("kept", x.kept)("kept_size", x.kept_size)("rows", x.rows)("finish_rows", x.finish_rows);
   a("work", x.work)("threads", x.threads)("block_bytes", x.block_bytes)("maps", x.maps);
-  a("table", x.table)("interleaved", x.interleaved);
+  a("table", x.table)("interleaved", x.interleaved)("workspace", x.workspace);
 }
 
 template <class A, Is<loop::AxisOf<Dim>> T>
@@ -74,7 +86,8 @@ void fields(A& a, T& x) {
 template <class A, Is<ProductCall::Part> T>
 void fields(A& a, T& x) {
   a("contraction", x.contraction)("epilogue", x.epilogue)("epilogue_rows", x.epilogue_rows);
-  a("buffers", x.buffers)("generated", x.generated)("variant", x.variant)("turned", x.turned);
+  a("arguments", x.arguments)("generated", x.generated)("variant", x.variant);
+  a("turned", x.turned)("workspace", x.workspace)("packed", x.packed);
 }
 
 template <class A, Is<ProductCall> T>
@@ -85,38 +98,38 @@ void fields(A& a, T& x) {
 template <class A, Is<HandCall> T>
 void fields(A& a, T& x) {
   a("op", x.op)("attrs", x.attrs)("inputs", x.inputs)("outputs", x.outputs);
-  a("input_buffers", x.input_buffers)("output_buffers", x.output_buffers);
+  a("input_views", x.input_views)("output_views", x.output_views)("workspace", x.workspace);
 }
 
 // --- the program ---
 
 template <class A, Is<Buffer> T>
 void fields(A& a, T& x) {
-  a("name", x.name)("space", x.space)("bytes", x.bytes)("offset", x.offset);
+  a("name", x.name)("region", x.region)("bytes", x.bytes)("offset", x.offset);
   a("first", x.first)("last", x.last);
 }
 
-template <class A, Is<Held> T>
+template <class A, Is<View> T>
 void fields(A& a, T& x) {
-  a("name", x.name)("type", x.type)("layout", x.layout)("buffer", x.buffer);
+  a("name", x.name)("type", x.type)("layout", x.layout)("buffer", x.buffer)("offset", x.offset);
 }
 
 template <class A, Is<Step> T>
 void fields(A& a, T& x) {
   a("kernel", x.kernel)("kind", x.kind)("name", x.name)("path", x.path)("nodes", x.nodes);
-  a("calls", x.calls)("reads", x.reads)("writes", x.writes)("operations", x.operations);
+  a("calls", x.calls)("operations", x.operations);
   a("bytes_read", x.bytes_read)("bytes_written", x.bytes_written);
   a("shared_bytes", x.shared_bytes)("thread_bytes", x.thread_bytes);
 }
 
 template <class A, Is<Binding> T>
 void fields(A& a, T& x) {
-  a("name", x.name)("held", x.held);
+  a("name", x.name)("view", x.view);
 }
 
 template <class A, Is<StateBinding> T>
 void fields(A& a, T& x) {
-  a("state", x.state)("held", x.held);
+  a("state", x.state)("view", x.view);
 }
 
 template <class A, Is<LogEntry> T>
@@ -130,7 +143,7 @@ void fields(A& a, T& x) {
   a.symbols(x.symbols);
   a("graph_name", x.graph_name)("graph_text", x.graph_text)("backend", x.backend);
   a("target", x.target)("options", x.options)("tuning", x.tuning)("threads", x.threads);
-  a("buffers", x.buffers)("values", x.values)("steps", x.steps);
+  a("buffers", x.buffers)("views", x.views)("steps", x.steps);
   a("feeds", x.feeds)("fetches", x.fetches)("states", x.states);
   a("rounded", x.rounded)("constants", x.constants)("texts", x.texts)("whole", x.whole);
   a("states_bytes", x.states_bytes)("arena_bytes", x.arena_bytes);
@@ -141,4 +154,4 @@ void fields(A& a, T& x) {
   a("log", x.log)("seconds", x.seconds);
 }
 
-}  // namespace plait::plan
+}  // namespace plait::program

@@ -1,5 +1,5 @@
 // Reading the values that are not lists of members.
-#include "plan/save_reader.h"
+#include "program/reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include "base/names.h"
 #include "ir/text.h"
 
-namespace plait::plan {
+namespace plait::program {
 
 std::string_view Reader::word() {
   skip();
@@ -189,4 +189,4 @@ void Reader::expect_end() {
   if (at_ != text_.size()) bad("nothing is expected behind the program");
 }
 
-}  // namespace plait::plan
+}  // namespace plait::program

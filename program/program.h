@@ -1,42 +1,48 @@
-// A program: everything a run needs, as data. Symbols, buffers with their offsets, steps in order
-// with their calls and kernel ids, what each feed, fetch and state is bound to, the code's text,
-// the decision log and the graph it was made from. It can be written to a file and read back.
+// A program: everything a run needs, as data. Symbols, buffers with their offsets and the views
+// into them, steps in order with their calls and kernel ids, what each feed, fetch and state is
+// bound to, the code's text, the decision log and the graph it was made from. It can be written to
+// a file and read back.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "backends/target.h"
 #include "base/array.h"
 #include "base/log.h"
 #include "ir/graph.h"
-#include "plan/layout.h"
+#include "program/call.h"
+#include "program/layout.h"
 
-namespace plait::plan {
+namespace plait::program {
 
 inline constexpr std::int64_t kAlignment = 64;
-/// A step of more workspace runs on the first lane alone.
-inline constexpr std::int64_t kMostSideBytes = 32 << 20;
 
-enum class Space { kArena, kState, kConstant };
+constexpr std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+enum class Region { kArena, kState, kConstant };
 
 /// A piece of memory. Sizes of symbolic shapes are those at the end of the symbols' ranges.
 struct Buffer {
   std::string name;  // of the first value it holds
-  Space space = Space::kArena;
+  Region region = Region::kArena;
   std::int64_t bytes = 0;   // rounded up to kAlignment
-  std::int64_t offset = 0;  // in its space
+  std::int64_t offset = 0;  // in its region
   int first = 0, last = 0;  // steps; what is fed begins at 0, what is fetched ends at the last
 };
 
-/// A value of the graph that has memory.
-struct Held {
+/// A value in a buffer, or in a part of one.
+struct View {
   std::string name;
   ir::Type type;
   Layout layout;
-  int buffer = -1;
+  BufferId buffer{};
+  std::int64_t offset = 0;  // bytes into the buffer
 };
 
 struct Step {
@@ -46,27 +52,23 @@ struct Step {
   std::string path;                // module
   std::vector<std::string> nodes;  // names of the values it computes
   std::vector<Call> calls;         // independent of each other: they run together
-  std::vector<int> reads, writes;  // buffers
   Dim operations = 0, bytes_read = 0, bytes_written = 0;
-  std::int64_t shared_bytes = 0, thread_bytes = 0;
+  std::int64_t shared_bytes = 0, thread_bytes = 0;  // workspace: the step's, each thread's
 };
 
 struct Binding {
   std::string name;
-  int held = -1;
+  ViewId view{};
 };
 
 struct StateBinding {
   ir::State state;
-  int held = -1;
+  ViewId view{};
 };
 
-struct Options {
-  bool fuse = true;
-  bool measure = false;  // time contractions' implementations
-  bool reorder = true;   // change the order of steps where that lowers the peak
-  std::string text() const;
-};
+/// What choices are made by, besides rules, by kind and key (backends/tuning.h): kept with a
+/// program, so that planning its graph again makes the same program.
+using TuningResults = std::map<std::string, std::string>;
 
 struct Program {
   std::string graph_name;
@@ -78,14 +80,14 @@ struct Program {
   std::map<std::string, Dim> symbols;
 
   std::vector<Buffer> buffers;
-  std::vector<Held> values;
+  std::vector<View> views;
   std::vector<Step> steps;
   std::vector<Binding> feeds, fetches;
   std::vector<StateBinding> states;
-  std::vector<Binding> rounded;                  // copies that are kept: of which state
-  std::vector<std::pair<int, Array>> constants;  // held value, content
-  std::vector<std::string> texts;                // functions of the code
-  bool whole = false;                            // small: all steps are one function
+  std::vector<Binding> rounded;                     // copies that are kept: of which state
+  std::vector<std::pair<ViewId, Array>> constants;  // with their content
+  std::vector<std::string> texts;                   // functions of the code
+  bool whole = false;                               // small: all steps are one function
 
   std::int64_t states_bytes = 0;  // states, their copies, constants
   std::int64_t arena_bytes = 0;
@@ -100,16 +102,24 @@ struct Program {
   std::map<std::string, double> seconds;  // of each stage of planning
 
   std::int64_t peak_bytes() const { return states_bytes + arena_bytes + scratch_bytes; }
+  const View& view(ViewId id) const { return views[id.index()]; }
+  const Buffer& buffer(BufferId id) const { return buffers[id.index()]; }
+  const Buffer& buffer_of(ViewId id) const { return buffer(view(id).buffer); }
 };
 
-/// Graph to program: group, choose, order, place. The graph is what the passes left, composites
-/// expanded. UserError on what the target cannot run. `tuned`: what was measured for the same graph
-/// before, which then makes the same program.
-Program make_program(const ir::Graph& graph, const Target& target, const Options& options = {},
-                     const TuningResults& tuned = {});
+/// What a step reads and writes, each view once, in the order of its calls' arguments.
+struct Uses {
+  std::vector<ViewId> reads, writes;
+};
+Uses uses_of(const Step& step);
 
-/// Over graph, target and options: programs of one hash are the same.
-std::uint64_t program_hash(const ir::Graph& graph, const Target& target, const Options& options);
+/// Gives the views that a step's calls name other numbers.
+template <class Change>
+void renumber(Step& step, Change change) {
+  for (Call& call : step.calls) {
+    each_argument(call, [&](ViewId& view, Access) { view = change(view); });
+  }
+}
 
 /// A file's content: text, with a check of its length and content. UserError naming `where` when it
 /// is not one, is cut, or is of another version. A program is code: one from a file that anybody
@@ -126,4 +136,4 @@ std::string difference(const Program& made, const Program& stored);
 /// The largest value of each symbol.
 DimBindings largest(const std::map<std::string, Dim>& symbols);
 
-}  // namespace plait::plan
+}  // namespace plait::program

@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "base/text.h"
-#include "plan/program.h"
-#include "plan/save_writer.h"
+#include "program/program.h"
+#include "program/writer.h"
 
-namespace plait::plan {
+namespace plait::program {
 namespace {
 
 /// The members of a struct as bytes, by name.
@@ -66,4 +66,4 @@ std::string difference(const Program& made, const Program& stored) {
   return std::string(other);
 }
 
-}  // namespace plait::plan
+}  // namespace plait::program

@@ -1,12 +1,14 @@
-// Gathering products of one shape over different operands: the gradients of weights, RWKV's key,
-// value and receptance.
+// Products of one shape over different operands: the gradients of weights, RWKV's key, value and
+// receptance.
+#include "plan/batch.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "base/text.h"
 #include "plan/independent.h"
-#include "plan/memory.h"
+#include "plan/join.h"
 
 namespace plait::plan {
 namespace {
@@ -15,7 +17,7 @@ namespace {
 constexpr std::size_t kFarthest = 64;
 
 /// Whether the product is the result.
-bool is_bare(const ProductCall& call) { return call.c >= 0; }
+bool is_bare(const ProductCall& call) { return call.c.valid(); }
 
 /// A step's product, bare or a library's with a kernel behind it; null: it is another step.
 const ProductCall* product_of(const DraftStep& d) {
@@ -25,7 +27,8 @@ const ProductCall* product_of(const DraftStep& d) {
   if (is_bare(*call)) return call;
   const ProductCall::Part& part = call->parts[0];
   if (!part.generated.function.name.empty() || part.epilogue.name.empty()) return nullptr;
-  const bool apart = std::find(part.buffers.begin(), part.buffers.end(), -1) != part.buffers.end();
+  const bool apart = std::any_of(part.arguments.begin(), part.arguments.end(),
+                                 [](const program::Argument& a) { return !a.view.valid(); });
   return apart ? call : nullptr;
 }
 
@@ -44,14 +47,15 @@ std::string shape_text(const ProductCall::Part& part) {
   return text;
 }
 
-class Gathering {
+class Batching {
  public:
-  Gathering(const ir::Graph& graph, Draft& draft, const Target& target, const DimBindings& largest,
+  Batching(const ir::Graph& graph, Draft& draft, const Target& target, const DimBindings& largest,
             DecisionLog& log)
-      : draft_(draft), target_(target), largest_(largest), log_(log), steps_(graph) {}
+      : draft_(draft), target_(target), largest_(largest), log_(log), steps_(graph, draft) {}
 
   void run() {
     gone_.assign(draft_.steps.size(), false);
+    for (const DraftStep& d : draft_.steps) uses_.push_back(program::uses_of(d.step));
     for (std::size_t i = 0; i < draft_.steps.size(); ++i) {
       const ProductCall* call = product_of(draft_.steps[i]);
       if (!call) continue;
@@ -90,21 +94,20 @@ class Gathering {
   bool reaches(const Group& group, std::size_t to) const {
     if (to - group.steps.front() > kFarthest) return false;
     for (std::size_t i : group.steps) {
-      const DraftStep& moved = draft_.steps[i];
       for (std::size_t j = i + 1; j < to; ++j) {
-        if (!steps_.may_pass(moved, draft_.steps[j])) return false;
+        if (!steps_.may_pass(uses_[i], uses_[j])) return false;
       }
-      if (!steps_.together(moved, draft_.steps[to])) return false;
+      if (!steps_.together(uses_[i], uses_[to])) return false;
     }
     return true;
   }
 
   /// Whether step `from` may run right behind the last of a group.
   bool comes_up(const Group& group, std::size_t from) const {
-    const DraftStep& moved = draft_.steps[from];
+    const program::Uses& moved = uses_[from];
     const std::size_t last = group.steps.back();
     if (from - last > kFarthest) return false;
-    const auto passes = [&](std::size_t i) { return steps_.may_pass(draft_.steps[i], moved); };
+    const auto passes = [&](std::size_t i) { return steps_.may_pass(uses_[i], moved); };
     for (std::size_t j = last + 1; j < from; ++j) {
       if (!passes(j)) return false;
     }
@@ -113,7 +116,7 @@ class Gathering {
       if (!std::all_of(other.steps.begin(), other.steps.end(), passes)) return false;
     }
     return std::all_of(group.steps.begin(), group.steps.end(),
-                       [&](std::size_t i) { return steps_.together(draft_.steps[i], moved); });
+                       [&](std::size_t i) { return steps_.together(uses_[i], moved); });
   }
 
   /// Those between move down by one.
@@ -123,6 +126,7 @@ class Gathering {
       std::rotate(at(to), at(from), at(from + 1));
     };
     turn(draft_.steps);
+    turn(uses_);
     turn(gone_);
     for (auto& [_, group] : groups_) {
       for (std::size_t& i : group.steps) i += i >= to && i < from ? 1 : 0;
@@ -141,10 +145,10 @@ class Gathering {
       auto& call = std::get<ProductCall>(d.step.calls[0]);
       ProductCall::Part& part = call.parts[0];
       part.generated = printed;
-      part.generated.buffers = {call.a, call.b, is_bare(call) ? call.c : -1};
+      part.generated.arguments = {{call.a}, {call.b}, {call.c, program::Access::kWrite}};
       part.variant.clear();
       d.step.kernel = target_.choose(part.generated, largest_).kernel;
-      d.step.shared_bytes = how.shared_bytes;
+      part.workspace.bytes = how.shared_bytes;
       log_.push_back({"order", "%" + d.step.name, "grouped",
                       str("one launch for ", steps.size(), " products of its shape")});
     }
@@ -153,6 +157,7 @@ class Gathering {
       absorb(last, draft_.steps[steps[i]]);
       gone_[steps[i]] = true;
     }
+    uses_[steps.back()] = program::uses_of(last.step);
   }
 
   Draft& draft_;
@@ -160,15 +165,16 @@ class Gathering {
   const DimBindings& largest_;
   DecisionLog& log_;
   const Independence steps_;
+  std::vector<program::Uses> uses_;  // per step
   std::map<std::string, Group> groups_;
   std::vector<bool> gone_;
 };
 
 }  // namespace
 
-void gather_products(const ir::Graph& graph, Draft& draft, const Target& target,
-                     const DimBindings& largest, DecisionLog& log) {
-  Gathering(graph, draft, target, largest, log).run();
+void batch_products(const ir::Graph& graph, Draft& draft, const Target& target,
+                    const DimBindings& largest, DecisionLog& log) {
+  Batching(graph, draft, target, largest, log).run();
 }
 
 }  // namespace plait::plan

@@ -1,28 +1,28 @@
 // Graph to program, and what a program is known by.
-#include "plan/program.h"
-
+#include "plan/make_program.h"
 
 #include "base/hash.h"
 #include "base/text.h"
 #include "ir/text.h"
 #include "plan/stages.h"
+#include "program/verify.h"
 
 namespace plait::plan {
+
 std::string Options::text() const {
   return str("fuse=", fuse, " measure=", measure, " reorder=", reorder);
 }
 
-DimBindings largest(const std::map<std::string, Dim>& symbols) {
-  DimBindings out;
-  for (const auto& [name, symbol] : symbols) out.emplace(name, Dim(symbol.hi()));
-  return out;
-}
-
-Program make_program(const ir::Graph& graph, const Target& target, const Options& options,
-                     const TuningResults& tuned) {
+program::Program make_program(const ir::Graph& graph, const Target& target, const Options& options,
+                              const TuningResults& tuned) {
   Planning planning(graph, target, options, tuned);
   planning.program.graph_text = ir::print(graph);
   run_stages(planning);
+  try {
+    program::verify(planning.program);
+  } catch (const UserError& e) {
+    throw Bug(str("the program of ", graph.name, " does not hold together: ", e.what()));
+  }
   return std::move(planning.program);
 }
 

@@ -1,0 +1,30 @@
+// Graph to program: the front door of planning.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "backends/target.h"
+#include "ir/graph.h"
+#include "program/program.h"
+
+namespace plait::plan {
+
+struct Options {
+  bool fuse = true;
+  bool measure = false;  // time contractions' implementations
+  bool reorder = true;   // change the order of steps where that lowers the peak
+  std::string text() const;
+};
+
+/// Groups, chooses, orders, places. The graph is what the passes left, composites expanded.
+/// UserError on what the target cannot run. `tuned`: what was measured for the same graph before,
+/// which then makes the same program.
+program::Program make_program(const ir::Graph& graph, const Target& target,
+                              const Options& options = {},
+                              const program::TuningResults& tuned = {});
+
+/// Over graph, target and options: programs of one hash are the same.
+std::uint64_t program_hash(const ir::Graph& graph, const Target& target, const Options& options);
+
+}  // namespace plait::plan
