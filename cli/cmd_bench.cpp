@@ -78,7 +78,7 @@ class Bench {
     double seconds = 0;
     loaded_.refresh();
     const bool by_device = loaded_.executor.run_row(row_, seconds);
-    times_.free_bytes = loaded_.target->free_bytes().value_or(0);
+    times_.free_bytes = loaded_.executor.runtime().free_bytes().value_or(0);
     if (by_device) {
       by_device_clock();
     } else if (last_ < kShort) {
@@ -233,7 +233,7 @@ void run_bench(const Args& args) {
   Loaded& loaded = ready.loaded;
   const Times times = Bench(ready, seconds, row).run();
   const std::int64_t recorded = ready.free_bytes - times.free_bytes;
-  const std::int64_t more = times.free_bytes - loaded.target->free_bytes().value_or(0);
+  const std::int64_t more = times.free_bytes - loaded.executor.runtime().free_bytes().value_or(0);
   const program::Program& p = loaded.executor.program();
   std::int64_t operations = 0;
   for (const program::Step& s : p.steps) operations += evaluate(s.operations, loaded.executor.sizes());

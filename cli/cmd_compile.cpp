@@ -43,7 +43,7 @@ void run_compile(const Args& args) {
   const std::string bytes = program::to_bytes(p);
   if (args.has("-o")) io::write_file(args.text("-o"), {bytes});
   const Clock::time_point start = Clock::now();
-  const std::unique_ptr<Code> code = planned.target->load(p);
+  const std::unique_ptr<Code> code = planned.target->open()->load(p);
   const double load_seconds = seconds_since(start);
   const int made = code->units() - code->built_from_cache();
   if (args.has("--json")) {

@@ -161,7 +161,7 @@ Loaded load(Planned planned, std::uint64_t seed) {
   }
   if (!guessed.empty()) note("sizes at the end of their ranges: " + join(guessed, ", "));
   const bool symbolic = !planned.compiled.program.symbols.empty();
-  Executor executor(std::move(planned.compiled.program), *planned.target);
+  Executor executor(std::move(planned.compiled.program), planned.target->open());
   if (symbolic) executor.set_sizes(sizes);
   Loaded out{std::move(planned.target), substitute(planned.graph, sizes), std::move(executor), {}};
   for (ir::ValueId id : out.graph.feeds) {

@@ -61,7 +61,7 @@ std::vector<std::pair<std::string, double>> Ready::parts() const {
                                                   {"load", loaded.executor.load_seconds()},
                                                   {"states and feeds", states_seconds},
                                                   {"first run", first_run_seconds}};
-  for (auto& part : loaded.target->start_seconds()) out.push_back(std::move(part));
+  for (auto& part : loaded.executor.runtime().start_seconds()) out.push_back(std::move(part));
   return out;
 }
 
@@ -78,7 +78,7 @@ Ready make_ready(const Args& args, std::uint64_t seed) {
   // Where the system has no thread to give, when they are asked for.
   auto making = std::async(std::launch::async | std::launch::deferred,
                            [&] { return make_values(graph, states, seed); });
-  Executor executor(std::move(planned.compiled.program), *planned.target);
+  Executor executor(std::move(planned.compiled.program), planned.target->open());
   if (!executor.program().symbols.empty()) executor.set_sizes(sizes);
   const Clock::time_point loaded_at = Clock::now();
   Values values = making.get();
@@ -96,7 +96,7 @@ Ready make_ready(const Args& args, std::uint64_t seed) {
   out.states_seconds = seconds_between(loaded_at, set_at);
   out.first_run_seconds = seconds_since(set_at);
   out.seconds = seconds_since(start);
-  out.free_bytes = out.loaded.target->free_bytes().value_or(0);
+  out.free_bytes = out.loaded.executor.runtime().free_bytes().value_or(0);
   return out;
 }
 

@@ -80,7 +80,7 @@ void run_plan_file(const Args& args, std::int64_t steps, std::uint64_t seed) {
   const bool json = args.has("--json");
   const std::vector<std::string> names = fetch_names(planned.compiled.program, args);
   const bool symbolic = !planned.compiled.program.symbols.empty();
-  Executor executor(std::move(planned.compiled.program), *planned.target);
+  Executor executor(std::move(planned.compiled.program), planned.target->open());
   Arrays feeds = given_feeds(planned.graph, args);
   require_feeds(planned.graph, feeds);
   DimBindings sizes = planned.sizes;

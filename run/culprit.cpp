@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "backends/target.h"
+#include "backends/runtime.h"
 #include "base/text.h"
 #include "ir/text.h"
 #include "ops/table.h"

@@ -82,26 +82,28 @@ void check_fits(const program::Program& p, std::int64_t free) {
 
 }  // namespace
 
-Executor::Executor(program::Program program, const Target& target)
-    : program_(std::move(program)), placement_(placement_of(program_, fence_mode())) {
+Executor::Executor(program::Program program, std::shared_ptr<const Runtime> runtime)
+    : program_(std::make_shared<const program::Program>(std::move(program))),
+      runtime_(std::move(runtime)),
+      placement_(placement_of(*program_, fence_mode())) {
   const auto start = std::chrono::steady_clock::now();
-  code_ = target.load(program_);
-  const std::optional<std::int64_t> before = target.free_bytes();
-  if (before) check_fits(program_, *before);
-  states_ = target.allocate(placement_.states.bytes, "states");
-  arena_ = target.allocate(placement_.arena.bytes, "the arena");
-  scratch_ = target.allocate(placement_.scratch.bytes, "workspace");
-  if (before) measured_bytes_ = *before - *target.free_bytes();
+  code_ = runtime_->load(*program_);
+  const std::optional<std::int64_t> before = runtime_->free_bytes();
+  if (before) check_fits(*program_, *before);
+  states_ = runtime_->allocate(placement_.states.bytes, "states");
+  arena_ = runtime_->allocate(placement_.arena.bytes, "the arena");
+  scratch_ = runtime_->allocate(placement_.scratch.bytes, "workspace");
+  if (before) measured_bytes_ = *before - *runtime_->free_bytes();
   protect_fences(*states_, placement_.states);
   protect_fences(*arena_, placement_.arena);
   protect_fences(*scratch_, placement_.scratch);
-  for (const auto& [view, array] : program_.constants) put(view, array);
-  if (program_.symbols.empty()) set_sizes({});
+  for (const auto& [view, array] : program_->constants) put(view, array);
+  if (program_->symbols.empty()) set_sizes({});
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void Executor::set_sizes(const DimBindings& sizes) {
-  for (const auto& [name, symbol] : program_.symbols) {
+  for (const auto& [name, symbol] : program_->symbols) {
     const auto given = sizes.find(name);
     if (given == sizes.end()) fail("the size ", name, " is not set");
     const std::int64_t value = given->second.value();
@@ -111,11 +113,11 @@ void Executor::set_sizes(const DimBindings& sizes) {
   }
   sizes_ = sizes;
   Memory memory;
-  for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+  for (std::size_t b = 0; b < program_->buffers.size(); ++b) {
     const program::BufferId id(b);
     memory.buffers.push_back(space_of(id).data() + placement_.offsets[b]);
   }
-  memory.shared_bytes = program_.shared_bytes;
+  memory.shared_bytes = program_->shared_bytes;
   memory.shared = scratch_->data() + placement_.shared;
   memory.side = scratch_->data() + placement_.side;
   memory.side_bytes = placement_.side_bytes;
@@ -127,13 +129,13 @@ void Executor::set_sizes(const DimBindings& sizes) {
 
 DimBindings Executor::sizes_from(const std::map<std::string, Array>& feeds) const {
   DimBindings sizes;
-  for (const program::Binding& feed : program_.feeds) {
-    const program::View& wanted = program_.view(feed.view);
+  for (const program::Binding& feed : program_->feeds) {
+    const program::View& wanted = program_->view(feed.view);
     const auto given = feeds.find(feed.name);
     if (given == feeds.end()) continue;
     for (std::size_t d = 0; d < wanted.type.shape.size() && d < given->second.sizes().size(); ++d) {
-      const auto symbol = program_.symbols.find(wanted.type.shape[d].text());
-      if (symbol != program_.symbols.end()) {
+      const auto symbol = program_->symbols.find(wanted.type.shape[d].text());
+      if (symbol != program_->symbols.end()) {
         sizes.emplace(symbol->first, Dim(given->second.sizes()[d]));
       }
     }
@@ -142,21 +144,21 @@ DimBindings Executor::sizes_from(const std::map<std::string, Array>& feeds) cons
 }
 
 Space& Executor::space_of(program::BufferId buffer) const {
-  return program_.buffer(buffer).region == program::Region::kArena ? *arena_ : *states_;
+  return program_->buffer(buffer).region == program::Region::kArena ? *arena_ : *states_;
 }
 
 std::int64_t Executor::offset_of(ViewId view) const {
-  const program::View& v = program_.view(view);
+  const program::View& v = program_->view(view);
   return placement_.offsets[v.buffer.index()] + v.offset;
 }
 
 Laid Executor::laid_of(ViewId view, const Array& value) const {
   return {static_cast<std::int64_t>(size_of(value.dtype())), value.sizes(),
-          program_.view(view).layout};
+          program_->view(view).layout};
 }
 
 void Executor::put(ViewId view, const Array& value) {
-  const program::View& to = program_.view(view);
+  const program::View& to = program_->view(view);
   const auto bytes = static_cast<std::int64_t>(value.byte_count());
   Space& space = space_of(to.buffer);
   const Laid laid_as = laid_of(view, value);
@@ -172,7 +174,7 @@ void Executor::put(ViewId view, const Array& value) {
 }
 
 Array Executor::take(ViewId view) const {
-  const program::View& from = program_.view(view);
+  const program::View& from = program_->view(view);
   Sizes sizes;
   for (const Dim& d : from.type.shape) sizes.push_back(evaluate(d, sizes_));
   Array out(from.type.dtype, sizes);
@@ -190,14 +192,14 @@ Array Executor::take(ViewId view) const {
 }
 
 ViewId Executor::feed_view(const std::string& name) const {
-  for (const program::Binding& feed : program_.feeds) {
+  for (const program::Binding& feed : program_->feeds) {
     if (feed.name == name) return feed.view;
   }
-  fail("program ", program_.graph_name, " has no feed '", name, "'");
+  fail("program ", program_->graph_name, " has no feed '", name, "'");
 }
 
 ir::Type Executor::wanted(ViewId view) const {
-  ir::Type type = program_.view(view).type;
+  ir::Type type = program_->view(view).type;
   for (Dim& d : type.shape) d = Dim(evaluate(d, sizes_));
   return type;
 }
@@ -219,14 +221,14 @@ bool Executor::feed_ahead(const std::string& name, const Array& value) {
 }
 
 ViewId Executor::state_view(const std::string& name) const {
-  for (const program::StateBinding& s : program_.states) {
+  for (const program::StateBinding& s : program_->states) {
     if (s.state.name == name) return s.view;
   }
-  fail("program ", program_.graph_name, " has no state '", name, "'");
+  fail("program ", program_->graph_name, " has no state '", name, "'");
 }
 
 bool Executor::is_packed(ViewId view) const {
-  for (const program::Step& step : program_.steps) {
+  for (const program::Step& step : program_->steps) {
     for (const program::Call& call : step.calls) {
       const auto* product = std::get_if<ProductCall>(&call);
       if (product && product->b_constant && product->b == view) return true;
@@ -238,7 +240,7 @@ bool Executor::is_packed(ViewId view) const {
 void Executor::set_state(const std::string& name, const Array& value) {
   const ViewId view = state_view(name);
   put(view, value);
-  each_copy(name, [&](ViewId copy) { put(copy, value.cast(program_.view(copy).type.dtype)); });
+  each_copy(name, [&](ViewId copy) { put(copy, value.cast(program_->view(copy).type.dtype)); });
   if (is_packed(view)) code_->constants_changed();
 }
 
@@ -246,11 +248,11 @@ void Executor::zero_state(const std::string& name) {
   const ViewId view = state_view(name);
   bool done = !is_packed(view);
   const auto zero = [&](ViewId id) {
-    done = done && states_->zero(offset_of(id), program_.buffer_of(id).bytes);
+    done = done && states_->zero(offset_of(id), program_->buffer_of(id).bytes);
   };
   zero(view);
   each_copy(name, zero);
-  const ir::Type& type = program_.view(view).type;
+  const ir::Type& type = program_->view(view).type;
   if (!done) set_state(name, Array(type.dtype, sizes_of(type.shape)));
 }
 
@@ -258,8 +260,8 @@ void Executor::fill_state(const std::string& name, const Array& pattern) {
   const ViewId view = state_view(name);
   fill(view, pattern);
   each_copy(name, [&](ViewId copy) {
-    const program::View& to = program_.view(copy);
-    if (to.layout == program_.view(view).layout) {
+    const program::View& to = program_->view(copy);
+    if (to.layout == program_->view(view).layout) {
       fill(copy, pattern.cast(to.type.dtype));
     } else {
       put(copy, take(view).cast(to.type.dtype));
@@ -269,7 +271,7 @@ void Executor::fill_state(const std::string& name, const Array& pattern) {
 }
 
 void Executor::fill(ViewId view, const Array& pattern) {
-  const program::View& to = program_.view(view);
+  const program::View& to = program_->view(view);
   const auto width = static_cast<std::int64_t>(size_of(to.type.dtype));
   const std::int64_t bytes = element_count(sizes_of(to.type.shape)) * width;
   const std::int64_t part = std::min(static_cast<std::int64_t>(pattern.byte_count()), bytes);
@@ -288,18 +290,18 @@ Array Executor::state(const std::string& name) const {
 }
 
 Array Executor::fetch(const std::string& name) const {
-  for (const program::Binding& f : program_.fetches) {
+  for (const program::Binding& f : program_->fetches) {
     if (f.name != name) continue;
     wait();
     return take(f.view);
   }
-  fail("program ", program_.graph_name, " does not fetch '", name, "'");
+  fail("program ", program_->graph_name, " does not fetch '", name, "'");
 }
 
 std::map<std::string, Array> Executor::fetches() const {
   wait();
   std::map<std::string, Array> out;
-  for (const program::Binding& f : program_.fetches) out.insert_or_assign(f.name, take(f.view));
+  for (const program::Binding& f : program_->fetches) out.insert_or_assign(f.name, take(f.view));
   return out;
 }
 
@@ -313,8 +315,8 @@ void Executor::run() {
   const char* error = nullptr;
   if (code_->run_whole(error)) {
     if (!error) return;
-    const std::string by = culprits(program_, nullptr, error);
-    throw RunError(str(error, " (", by, by.empty() ? "" : ", ", "in ", program_.graph_name, ")"));
+    const std::string by = culprits(*program_, nullptr, error);
+    throw RunError(str(error, " (", by, by.empty() ? "" : ", ", "in ", program_->graph_name, ")"));
   }
   run_steps([](std::size_t) {}, [](std::size_t) {});
 }
@@ -337,8 +339,8 @@ bool Executor::run_row(int runs, double& seconds, bool in_order) {
 }
 
 void Executor::raise(std::size_t step, const char* error) const {
-  const program::Step& s = program_.steps[step];
-  std::string by = culprits(program_, &s, error);
+  const program::Step& s = program_->steps[step];
+  std::string by = culprits(*program_, &s, error);
   if (by.empty()) by = "%" + s.name + (s.path.empty() ? "" : " @ " + s.path);
   throw RunError(str(error, " (", by, ", kernel ", s.kernel, ")"));
 }

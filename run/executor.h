@@ -16,7 +16,8 @@ namespace plait {
 
 class Executor {
  public:
-  Executor(program::Program program, const Target& target);
+  /// Keeps the runtime for as long as it lives.
+  Executor(program::Program program, std::shared_ptr<const Runtime> runtime);
 
   /// Sizes of the program's symbols, from the shapes of its feeds. UserError when one is missing,
   /// out of its range, or two feeds disagree.
@@ -54,7 +55,7 @@ class Executor {
   /// The same, kernel by kernel: before(i) and after(i) stand round each.
   template <class Before, class After>
   void run_steps(Before before, After after) {
-    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
+    for (std::size_t i = 0; i < program_->steps.size(); ++i) {
       before(i);
       const char* error = code_->run(i);
       after(i);
@@ -62,7 +63,9 @@ class Executor {
     }
   }
 
-  const program::Program& program() const { return program_; }
+  /// Where it runs.
+  const Runtime& runtime() const { return *runtime_; }
+  const program::Program& program() const { return *program_; }
   const Code& code() const { return *code_; }
   double load_seconds() const { return load_seconds_; }
   const Space& arena() const { return *arena_; }
@@ -76,7 +79,7 @@ class Executor {
   [[noreturn]] void raise(std::size_t step, const char* error) const;
   /// A buffer's memory, and where it begins there.
   Space& space_of(program::BufferId buffer) const;
-  Space& space_of(program::ViewId view) const { return space_of(program_.view(view).buffer); }
+  Space& space_of(program::ViewId view) const { return space_of(program_->view(view).buffer); }
   std::int64_t offset_of(program::ViewId view) const;
   program::ViewId state_view(const std::string& name) const;
   program::ViewId feed_view(const std::string& name) const;
@@ -89,7 +92,7 @@ class Executor {
   /// Those of a state that the program keeps rounded: they are set with it.
   template <class See>
   void each_copy(const std::string& state, See see) {
-    for (const program::Binding& copy : program_.rounded) {
+    for (const program::Binding& copy : program_->rounded) {
       if (copy.name == state) see(copy.view);
     }
   }
@@ -98,7 +101,8 @@ class Executor {
   bool is_packed(program::ViewId view) const;
   Array take(program::ViewId view) const;
 
-  program::Program program_;
+  std::shared_ptr<const program::Program> program_;  // code refers to it
+  std::shared_ptr<const Runtime> runtime_;
   Placement placement_;
   std::unique_ptr<Space> states_, arena_, scratch_;
   std::unique_ptr<Code> code_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/target.h"
+#include "backends/runtime.h"
 #include "program/program.h"
 
 namespace plait {

@@ -269,13 +269,17 @@ void Session::start(std::uint64_t seed) {
   states_ = initial_values(state_table(package_), seed);
 }
 
+std::unique_ptr<Executor> Session::load(program::Program program) {
+  if (!runtime_) runtime_ = target_->open();
+  return std::make_unique<Executor>(std::move(program), runtime_);
+}
+
 Session::Loaded& Session::loaded(const RunRequest& request) {
   const ir::Graph& graph = find_graph(package_, request.graph);
   Loaded& found = programs_[key_of(graph, fetches_of(graph, request.fetches))];
   if (!found.executor) {
     const ir::Graph wanted = wanted_graph(package_, request);
-    found.executor =
-        std::make_unique<Executor>(compile(wanted, *target_, compile_).program, *target_);
+    found.executor = load(compile(wanted, *target_, compile_).program);
     found.advances = !graph.nexts.empty();
   }
   return found;
@@ -314,7 +318,7 @@ void Session::use_program(const RunRequest& request, program::Program program) {
   const ir::Graph& graph = find_graph(package_, request.graph);
   Loaded& place = programs_[key_of(graph, fetches_of(graph, request.fetches))];
   check(latest_ != &place, "the program of ", graph.name, " is replaced while it holds the states");
-  place = {std::make_unique<Executor>(std::move(program), *target_), 0, !graph.nexts.empty()};
+  place = {load(std::move(program)), 0, !graph.nexts.empty()};
 }
 
 const program::Program* Session::program(const RunRequest& request) {

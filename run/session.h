@@ -76,6 +76,7 @@ class Session {
   class Use;
   void start(std::uint64_t seed);
   Arrays run_compiled(const RunRequest& request, const Ahead& ahead);
+  std::unique_ptr<Executor> load(program::Program program);
   Loaded& loaded(const RunRequest& request);
   /// Gives a program the states as they are now.
   void refresh(Loaded& loaded);
@@ -85,6 +86,7 @@ class Session {
   ir::Package package_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Target> target_;
+  std::shared_ptr<const Runtime> runtime_;  // opened by the first program
   CompileRequest compile_{};
   std::map<std::string, Loaded> programs_;  // by graph and fetches
   Loaded* latest_ = nullptr;                // holds newer states than states_

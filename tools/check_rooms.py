@@ -14,6 +14,7 @@ import tempfile
 
 ALL = ("*",)
 BACKEND = "backends/backend.h"
+RUNTIME = "backends/runtime.h"
 TARGET = "backends/target.h"
 CACHE = "codegen/cache.h"
 
@@ -31,7 +32,7 @@ ROOMS = {
     "plan": ("ops", "loop", "program", TARGET),
     "profile": ("base",),
     "dist": ("base", BACKEND),
-    "run": ("plan", "program", "passes", BACKEND, "backends/backends.h", CACHE, "dist", "profile"),
+    "run": ("plan", "program", "passes", BACKEND, RUNTIME, "backends/backends.h", CACHE, "dist", "profile"),
     "io": ("passes",),
     "report": ("io",),
     "nn": ("passes",),
@@ -181,7 +182,7 @@ PLAN_MAY = "base, ir, loop, program, ops, backends/target.h"
 NN_MAY = "base, ir, loop, ops, passes"
 RUN_MAY = (
     "base, ir, loop, program, ops, passes, plan, profile, dist, backends/backend.h, backends/backends.h, "
-    "backends/target.h, codegen/cache.h"
+    "backends/runtime.h, backends/target.h, codegen/cache.h"
 )
 CASES = {
     # right

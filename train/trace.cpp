@@ -15,7 +15,7 @@ Tracer::Tracer(const Session& session, const RunRequest& request, int threads)
   CompileRequest unfused;
   unfused.plan.fuse = false;
   const ir::Graph wanted = wanted_graph(session.package(), request);
-  executor_ = std::make_unique<Executor>(compile(wanted, *target_, unfused).program, *target_);
+  executor_ = std::make_unique<Executor>(compile(wanted, *target_, unfused).program, target_->open());
   const program::Program& program = executor_->program();
   graph_ = ir::parse_graph(program.graph_text, program.graph_name);
   for (std::size_t i = 0; i < program.views.size(); ++i) {

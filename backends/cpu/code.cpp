@@ -10,6 +10,7 @@
 #include "backends/cpu/batch.h"
 #include "backends/cpu/contract/contract.h"
 #include "backends/cpu/pool.h"
+#include "backends/cpu/region.h"
 #include "base/at.h"
 #include "codegen/compile.h"
 #include "codegen/print_c.h"
@@ -424,8 +425,24 @@ std::unique_ptr<HandKernel> make_hand(const HandCall& call, const DimBindings& s
   return entry->make(view);
 }
 
-std::unique_ptr<Code> load_code(const program::Program& program, int threads) {
-  return std::make_unique<CpuCode>(program, threads);
-}
+namespace {
+
+class CpuRuntime : public Runtime {
+ public:
+  explicit CpuRuntime(int threads) : threads_(threads) {}
+  std::unique_ptr<Space> allocate(std::int64_t bytes, const std::string& what) const override {
+    return std::make_unique<Region>(bytes, what);
+  }
+  std::unique_ptr<Code> load(const program::Program& program) const override {
+    return std::make_unique<CpuCode>(program, threads_);
+  }
+
+ private:
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runtime> make_runtime(int threads) { return std::make_unique<CpuRuntime>(threads); }
 
 }  // namespace plait::cpu

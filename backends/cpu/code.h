@@ -7,6 +7,7 @@
 
 #include "backends/cpu/contract/problem.h"
 #include "backends/cpu/hand/hand.h"
+#include "backends/runtime.h"
 #include "backends/target.h"
 
 namespace plait::cpu {
@@ -15,6 +16,6 @@ Problem problem_of(const loop::BoundContraction& c);
 /// A call's kernel with sizes fixed.
 std::unique_ptr<HandKernel> make_hand(const HandCall& call, const DimBindings& sizes);
 
-std::unique_ptr<Code> load_code(const program::Program& program, int threads);
+std::unique_ptr<Runtime> make_runtime(int threads);
 
 }  // namespace plait::cpu

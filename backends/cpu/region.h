@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "backends/target.h"
+#include "backends/runtime.h"
 
 namespace plait::cpu {
 

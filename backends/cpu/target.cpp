@@ -10,7 +10,6 @@
 #include "backends/cpu/cut.h"
 #include "backends/cpu/hand/hand.h"
 #include "backends/cpu/pool.h"
-#include "backends/cpu/region.h"
 #include "backends/generated_c.h"
 #include "backends/tuning.h"
 #include "base/hash.h"
@@ -175,13 +174,7 @@ class CpuTarget : public Target {
     return out;
   }
 
-  std::unique_ptr<Space> allocate(std::int64_t bytes, const std::string& what) const override {
-    return std::make_unique<cpu::Region>(bytes, what);
-  }
-
-  std::unique_ptr<Code> load(const program::Program& program) const override {
-    return cpu::load_code(program, threads_);
-  }
+  std::unique_ptr<Runtime> open() const override { return cpu::make_runtime(threads_); }
 
  private:
   /// The measured best, as it was measured before where it was.

@@ -12,6 +12,7 @@
 #include "backends/cuda/lanes.h"
 #include "backends/cuda/library/library.h"
 #include "backends/cuda/units.h"
+#include "backends/runtime.h"
 #include "backends/target.h"
 
 namespace plait::cuda {

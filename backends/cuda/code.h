@@ -10,6 +10,7 @@
 #include "backends/cuda/device.h"
 #include "backends/cuda/placer.h"
 #include "backends/cuda/target.h"
+#include "backends/runtime.h"
 #include "backends/target.h"
 #include "codegen/cuda/print.h"
 
@@ -34,6 +35,8 @@ inline std::size_t word_count(const LoopCall& call) {
   return call.arguments.size() + call.column_sizes.size() + 1 + call.function.parameters.size();
 }
 
+std::unique_ptr<Runtime> make_runtime(std::shared_ptr<Device> device,
+                                      std::shared_ptr<const Libraries> libraries);
 std::unique_ptr<Code> load_code(std::shared_ptr<Device> device,
                                 std::shared_ptr<const Libraries> libraries,
                                 std::shared_ptr<Placer> placer, const program::Program& program);

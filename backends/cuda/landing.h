@@ -8,7 +8,7 @@
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/placer.h"
-#include "backends/target.h"
+#include "backends/runtime.h"
 
 namespace plait::cuda {
 

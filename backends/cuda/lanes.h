@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/target.h"
+#include "backends/runtime.h"
 
 namespace plait::cuda {
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "backends/cuda/device.h"
-#include "backends/target.h"
+#include "backends/runtime.h"
 
 namespace plait::cuda {
 

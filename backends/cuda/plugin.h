@@ -8,6 +8,7 @@
 
 #include "backends/cuda/target.h"
 #include "backends/plugin.h"
+#include "backends/runtime.h"
 #include "backends/target.h"
 
 namespace plait {

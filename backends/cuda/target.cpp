@@ -45,58 +45,12 @@ PrintedLoop as_loop(codegen::cuda::Printed p) {
   return out;
 }
 
-class DeviceSpace : public Space {
- public:
-  DeviceSpace(std::shared_ptr<Device> device, std::shared_ptr<Placer> placer, std::int64_t bytes,
-              const std::string& what)
-      : device_(std::move(device)), placer_(std::move(placer)), bytes_(bytes) {
-    if (bytes > 0) data_ = device_->allocate(bytes, what);
-  }
-  ~DeviceSpace() override {
-    if (data_) device_->release(data_);
-  }
-  DeviceSpace(const DeviceSpace&) = delete;
-  DeviceSpace& operator=(const DeviceSpace&) = delete;
-  char* data() const override { return data_; }
-  bool is_host() const override { return false; }
-  std::int64_t bytes() const override { return bytes_; }
-  void write(std::int64_t offset, const void* from, std::int64_t bytes) override {
-    if (bytes > 0) device_->write(data_ + offset, from, bytes);
-  }
-  bool write_laid(std::int64_t offset, const void* from, const Laid& laid) override {
-    if (!Placer::takes(laid)) return false;
-    placer_->write(data_ + offset, from, laid);
-    return true;
-  }
-  bool zero(std::int64_t offset, std::int64_t bytes) override {
-    device_->zero(data_ + offset, bytes);
-    return true;
-  }
-  bool repeat(std::int64_t offset, std::int64_t part, std::int64_t bytes) override {
-    for (std::int64_t done = part; done > 0 && done < bytes; done *= 2) {
-      device_->copy(data_ + offset + done, data_ + offset, std::min(done, bytes - done));
-    }
-    return true;
-  }
-  void read(std::int64_t offset, void* to, std::int64_t bytes) const override {
-    if (bytes > 0) device_->read(to, data_ + offset, bytes);
-  }
-  std::int64_t resident_bytes() const override { return bytes_; }
-
- private:
-  std::shared_ptr<Device> device_;
-  std::shared_ptr<Placer> placer_;
-  char* data_ = nullptr;
-  std::int64_t bytes_;
-};
-
 class CudaTarget : public Target {
  public:
   CudaTarget(std::shared_ptr<Device> device, std::shared_ptr<const Libraries> libraries,
              const CudaOptions& options)
       : device_(std::move(device)),
         libraries_(std::move(libraries)),
-        placer_(std::make_shared<Placer>(device_)),
         options_(options) {}
 
   std::string_view name() const override { return "cuda"; }
@@ -191,19 +145,7 @@ class CudaTarget : public Target {
     return out;
   }
 
-  std::unique_ptr<Space> allocate(std::int64_t bytes, const std::string& what) const override {
-    return std::make_unique<DeviceSpace>(device_, placer_, bytes, what);
-  }
-  std::unique_ptr<Code> load(const program::Program& program) const override {
-    return load_code(device_, libraries_, placer_, program);
-  }
-  std::optional<std::int64_t> free_bytes() const override { return device_->free_bytes(); }
-  std::vector<std::pair<std::string, double>> start_seconds() const override {
-    std::vector<std::pair<std::string, double>> out = device_->start_seconds();
-    if (!libraries_) return out;
-    for (auto& part : libraries_->start_seconds()) out.push_back(std::move(part));
-    return out;
-  }
+  std::unique_ptr<Runtime> open() const override { return make_runtime(device_, libraries_); }
   std::optional<Ceilings> ceilings() const override {
     return ceilings_of(*device_, libraries_.get(), options_.tf32);
   }
@@ -225,7 +167,6 @@ class CudaTarget : public Target {
 
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Libraries> libraries_;
-  std::shared_ptr<Placer> placer_;
   CudaOptions options_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cuda/device.h"
+#include "backends/runtime.h"
 #include "backends/target.h"
 
 namespace plait::cuda {

@@ -2,6 +2,7 @@
 #include "backends/null/null_target.h"
 
 #include "backends/generated_c.h"
+#include "backends/runtime.h"
 #include "codegen/print_c.h"
 
 namespace plait {
@@ -43,11 +44,7 @@ class NullTarget : public Target {
     return out;
   }
 
-  std::unique_ptr<Space> allocate(std::int64_t, const std::string&) const override { refuse(); }
-  std::unique_ptr<Code> load(const program::Program&) const override { refuse(); }
-
- private:
-  [[noreturn]] static void refuse() {
+  std::unique_ptr<Runtime> open() const override {
     fail("programs can be planned for the null backend, not run on it: take --backend cpu");
   }
 };
