@@ -60,7 +60,7 @@ struct Memory {
   std::vector<char*> buffers;  // by number
   char* shared = nullptr;           // workspace of the step that runs
   std::int64_t shared_bytes = 0;
-  char* side = nullptr;  // workspace of lane 1; lane i has it (i - 1) * side_bytes further
+  char* side = nullptr;  // workspace of stream 1; stream i has it (i - 1) * side_bytes further
   std::int64_t side_bytes = 0;
   char* threads = nullptr;  // workspace of thread 0; thread i has it i * thread_bytes further
   std::int64_t thread_bytes = 0;

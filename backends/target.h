@@ -82,8 +82,8 @@ class Target {
   /// The build of the code that plans for it, where it is no part of the program.
   virtual std::string build() const { return ""; }
   virtual int threads() const = 0;
-  /// Steps that it may run beside each other.
-  virtual int lanes() const { return 1; }
+  /// Steps that it may run beside each other, at most.
+  virtual int streams() const { return 1; }
   /// Whether it has a kernel for an op that is not loops.
   virtual Decision has_hand(const std::string& op) const = 0;
 

@@ -21,7 +21,7 @@ using program::Program;
 using program::Region;
 using program::Uses;
 
-/// A step of more workspace runs on the first lane alone.
+/// A step of more workspace runs on the first stream alone.
 constexpr std::int64_t kMostSideBytes = 32 << 20;
 
 /// When in a row something happens: stage by stage, what is of the row before the inner loop.
@@ -358,11 +358,11 @@ class Assignment {
       p_.persistent_bytes = aligned(p_.persistent_bytes);
       p_.shared_bytes = std::max(p_.shared_bytes, aligned(step.shared_bytes));
       p_.thread_bytes = std::max(p_.thread_bytes, aligned(step.thread_bytes));
-      if (p_.lanes > 1 && step.shared_bytes <= kMostSideBytes) {
+      if (p_.streams > 1 && step.shared_bytes <= kMostSideBytes) {
         p_.side_bytes = std::max(p_.side_bytes, aligned(step.shared_bytes));
       }
     }
-    p_.scratch_bytes = p_.shared_bytes + p_.side_bytes * (p_.lanes - 1) +
+    p_.scratch_bytes = p_.shared_bytes + p_.side_bytes * (p_.streams - 1) +
                        p_.thread_bytes * p_.threads + p_.persistent_bytes;
   }
 

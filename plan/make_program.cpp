@@ -29,7 +29,7 @@ program::Program make_program(const ir::Graph& graph, const Target& target, cons
 std::uint64_t program_hash(const ir::Graph& graph, const Target& target, const Options& options) {
   std::uint64_t hash = fnv1a64(ir::print(graph));
   hash = fnv1a64(target.identity(), hash);
-  return fnv1a64(str(" threads=", target.threads(), " ", options.text()), hash);
+  return fnv1a64(str(" threads=", target.threads(), " streams=", target.streams(), " ", options.text()), hash);
 }
 
 }  // namespace plait::plan

@@ -12,6 +12,7 @@
 #include "plan/order.h"
 #include "plan/recompute.h"
 #include "plan/stage_text.h"
+#include "plan/streams.h"
 
 namespace plait::plan {
 namespace {
@@ -71,6 +72,8 @@ void place(Planning& p) {
   program.whole = p.draft.whole;
 }
 
+void streams(Planning& p) { assign_streams(p.program); }
+
 // clang-format off
 constexpr Stage kStages[] = {
     {"keep_rounded", keep_rounded, graph_text, "first: it changes what is planned"},
@@ -82,7 +85,8 @@ constexpr Stage kStages[] = {
     {"recompute", recompute, steps_text, "before batch and join, which make steps larger", true},
     {"batch", batch, steps_text, "before join: several products as one launch", true},
     {"join", join_steps, steps_text, "before place: which steps there are says who lives", true},
-    {"place", place, program_text, "last: aliases, in-place, offsets, workspaces"},
+    {"place", place, program_text, "before streams: aliases, in-place, offsets, workspaces"},
+    {"streams", streams, program_text, "last: who meets whom in memory is known"},
 };
 // clang-format on
 
@@ -96,7 +100,7 @@ Planning::Planning(const ir::Graph& graph, const Target& target, const Options& 
   program.target = target.identity();
   program.options = options.text();
   program.threads = target.threads();
-  program.lanes = target.lanes();
+  program.streams = target.streams();
   program.symbols = symbols_of(graph);
   largest = program::largest(program.symbols);
 }

@@ -120,6 +120,7 @@ void fields(A& a, T& x) {
   a("calls", x.calls)("operations", x.operations);
   a("bytes_read", x.bytes_read)("bytes_written", x.bytes_written);
   a("shared_bytes", x.shared_bytes)("thread_bytes", x.thread_bytes);
+  a("stream", x.stream)("waits", x.waits);
 }
 
 template <class A, Is<Binding> T>
@@ -149,7 +150,7 @@ void fields(A& a, T& x) {
   a("states_bytes", x.states_bytes)("arena_bytes", x.arena_bytes);
   a("scratch_bytes", x.scratch_bytes)("persistent_bytes", x.persistent_bytes);
   a("shared_bytes", x.shared_bytes)("thread_bytes", x.thread_bytes);
-  a("side_bytes", x.side_bytes)("lanes", x.lanes);
+  a("side_bytes", x.side_bytes)("streams", x.streams);
   a("lower_bound_bytes", x.lower_bound_bytes)("placed_by", x.placed_by);
   a("log", x.log)("seconds", x.seconds);
 }

@@ -19,6 +19,12 @@ Uses uses_of(const Step& step) {
   return uses;
 }
 
+std::pair<std::int64_t, std::int64_t> range_of(const Program& program, ViewId view) {
+  const Buffer& b = program.buffer_of(view);
+  const std::int64_t begin = b.offset + (b.region == Region::kArena ? program.states_bytes : 0);
+  return {begin, begin + b.bytes};
+}
+
 DimBindings largest(const std::map<std::string, Dim>& symbols) {
   DimBindings out;
   for (const auto& [name, symbol] : symbols) out.emplace(name, Dim(symbol.hi()));

@@ -54,6 +54,8 @@ struct Step {
   std::vector<Call> calls;         // independent of each other: they run together
   Dim operations = 0, bytes_read = 0, bytes_written = 0;
   std::int64_t shared_bytes = 0, thread_bytes = 0;  // workspace: the step's, each thread's
+  int stream = 0;             // on which steps run in their order
+  std::vector<StepId> waits;  // for steps of other streams, before it begins
 };
 
 struct Binding {
@@ -94,8 +96,8 @@ struct Program {
   std::int64_t scratch_bytes = 0;     // workspaces and packed weights
   std::int64_t persistent_bytes = 0;  // of scratch: packed weights
   std::int64_t shared_bytes = 0, thread_bytes = 0;
-  std::int64_t side_bytes = 0;  // workspace of each lane but the first
-  int lanes = 1;
+  std::int64_t side_bytes = 0;  // workspace of each stream but the first
+  int streams = 1;
   std::int64_t lower_bound_bytes = 0;
   std::string placed_by;
   DecisionLog log;
@@ -112,6 +114,10 @@ struct Uses {
   std::vector<ViewId> reads, writes;
 };
 Uses uses_of(const Step& step);
+
+/// A view's whole buffer as bytes of one address space, from the first to behind the last: buffers
+/// that share memory meet here.
+std::pair<std::int64_t, std::int64_t> range_of(const Program& program, ViewId view);
 
 /// Gives the views that a step's calls name other numbers.
 template <class Change>

@@ -38,12 +38,12 @@ class Checker {
   void memory() const {
     if (p_.threads < 1) fail("there cannot be ", p_.threads, " threads");
     sum(sum(p_.states_bytes, p_.arena_bytes), p_.scratch_bytes);
-    if (p_.lanes < 1) fail("there cannot be ", p_.lanes, " lanes");
-    std::int64_t threads_bytes = 0, lanes_bytes = 0;
+    if (p_.streams < 1) fail("there cannot be ", p_.streams, " streams");
+    std::int64_t threads_bytes = 0, streams_bytes = 0;
     if (p_.thread_bytes < 0 || p_.side_bytes < 0 ||
         __builtin_mul_overflow(p_.thread_bytes, std::int64_t{p_.threads}, &threads_bytes) ||
-        __builtin_mul_overflow(p_.side_bytes, std::int64_t{p_.lanes - 1}, &lanes_bytes) ||
-        sum(sum(sum(p_.shared_bytes, lanes_bytes), threads_bytes), p_.persistent_bytes) >
+        __builtin_mul_overflow(p_.side_bytes, std::int64_t{p_.streams - 1}, &streams_bytes) ||
+        sum(sum(sum(p_.shared_bytes, streams_bytes), threads_bytes), p_.persistent_bytes) >
             p_.scratch_bytes) {
       fail("the workspace is larger than its ", p_.scratch_bytes, " bytes");
     }
@@ -293,11 +293,104 @@ class Lifetimes {
   std::vector<std::vector<ViewId>> held_;  // by buffer: what it holds now
 };
 
+/// Steps of several streams that meet in memory, the later one behind the earlier one: by its
+/// stream's order, or by what it and those before it wait for.
+class Ordering {
+ public:
+  explicit Ordering(const Program& program)
+      : p_(program), last_(at(p_.streams), kNone), seen_(p_.steps.size()) {
+    for (const Step& s : p_.steps) {
+      const Uses uses = uses_of(s);
+      for (const auto* views : {&uses.reads, &uses.writes}) {
+        for (ViewId v : *views) {
+          const auto [begin, end] = range_of(p_, v);
+          pieces_[begin];
+          pieces_[end];
+        }
+      }
+    }
+  }
+
+  void run() {
+    for (int i = 0; i < static_cast<int>(p_.steps.size()); ++i) step(i);
+  }
+
+ private:
+  static constexpr int kNone = -1;
+
+  /// By stream, the last step there that touched a piece.
+  struct Piece {
+    std::vector<int> read, written;
+  };
+
+  void step(int number) {
+    const Step& s = p_.steps[at(number)];
+    if (s.stream < 0 || s.stream >= p_.streams) {
+      fail("step '", s.name, "' is on stream ", s.stream, " of ", p_.streams);
+    }
+    if (s.stream > 0 && s.shared_bytes > p_.side_bytes) {
+      fail("step '", s.name, "' has more workspace than its stream");
+    }
+    std::vector<int>& seen = seen_[at(number)];
+    seen.assign(at(p_.streams), kNone);
+    if (const int before = last_[at(s.stream)]; before != kNone) seen = seen_[at(before)];
+    for (StepId id : s.waits) {
+      if (!id.valid() || id.number() >= number) {
+        fail("step '", s.name, "' waits for step ", id.number(), ", which is not before it");
+      }
+      const std::vector<int>& theirs = seen_[id.index()];
+      for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = std::max(seen[i], theirs[i]);
+    }
+    const Uses uses = uses_of(s);
+    for (ViewId v : uses.reads) {
+      each_piece(v, [&](Piece& p) { behind(p.written, seen, s); });
+    }
+    for (ViewId v : uses.writes) {
+      each_piece(v, [&](Piece& p) {
+        behind(p.written, seen, s);
+        behind(p.read, seen, s);
+      });
+    }
+    seen[at(s.stream)] = last_[at(s.stream)] = number;
+    for (ViewId v : uses.reads) {
+      each_piece(v, [&](Piece& p) { touch(p.read, s.stream, number); });
+    }
+    for (ViewId v : uses.writes) {
+      each_piece(v, [&](Piece& p) { touch(p.written, s.stream, number); });
+    }
+  }
+
+  template <class F>
+  void each_piece(ViewId view, F see) {
+    const auto [begin, end] = range_of(p_, view);
+    for (auto p = pieces_.find(begin); p->first < end; ++p) see(p->second);
+  }
+
+  void behind(const std::vector<int>& others, const std::vector<int>& seen, const Step& s) const {
+    for (std::size_t stream = 0; stream < others.size(); ++stream) {
+      if (others[stream] <= seen[stream]) continue;
+      fail("step '", s.name, "' does not wait for step '", p_.steps[at(others[stream])].name,
+           "', which it meets in memory");
+    }
+  }
+
+  void touch(std::vector<int>& of, int stream, int number) const {
+    of.resize(at(p_.streams), kNone);
+    of[at(stream)] = number;
+  }
+
+  const Program& p_;
+  std::map<std::int64_t, Piece> pieces_;  // by where they begin
+  std::vector<int> last_;                 // by stream: its last step
+  std::vector<std::vector<int>> seen_;    // by step and stream: the last one that it is behind
+};
+
 }  // namespace
 
 void verify(const Program& program) {
   Checker(program).run();
   Lifetimes(program).run();
+  Ordering(program).run();
 }
 
 }  // namespace plait::program

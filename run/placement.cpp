@@ -94,7 +94,7 @@ Placement spread_out(const program::Program& p, FenceMode mode) {
   }
   std::int64_t apart = 0;
   out.shared = scratch.add(1, p.shared_bytes, apart);
-  out.side = scratch.add(p.lanes - 1, p.side_bytes, out.side_bytes);
+  out.side = scratch.add(p.streams - 1, p.side_bytes, out.side_bytes);
   out.threads = scratch.add(p.threads, p.thread_bytes, out.thread_bytes);
   out.persistent = scratch.add(rounded_up(p.persistent_bytes, program::kAlignment), false);
   return out;
@@ -140,7 +140,7 @@ Placement placement_of(const program::Program& p, FenceMode mode) {
   out.scratch.bytes = p.scratch_bytes;
   out.side = p.shared_bytes;
   out.side_bytes = p.side_bytes;
-  out.threads = out.side + p.side_bytes * (p.lanes - 1);
+  out.threads = out.side + p.side_bytes * (p.streams - 1);
   out.thread_bytes = p.thread_bytes;
   out.persistent = out.threads + p.thread_bytes * p.threads;
   if (mode == FenceMode::kFill) {

@@ -17,11 +17,9 @@ Word word_of(const void* address) { return reinterpret_cast<Word>(address); }
 
 }  // namespace
 
-void Binding::place(const DimBindings& sizes, const Memory& memory,
-                    const std::vector<LaneStep>& laned) {
+void Binding::place(const DimBindings& sizes, const Memory& memory) {
   sizes_ = sizes;
   memory_ = memory;
-  laned_ = laned;
   bound_ = false;
   if (libraries_) libraries_->memory_is_taken();
   reserve_tables();
@@ -63,8 +61,9 @@ void Binding::reserve_tables() {
 }
 
 char* Binding::workspace(std::size_t step, const program::Workspace& part) const {
-  const int lane = laned_[step].lane;
-  char* const all = lane == 0 ? memory_.shared : memory_.side + memory_.side_bytes * (lane - 1);
+  const int stream = program_.steps[step].stream;
+  char* const all =
+      stream == 0 ? memory_.shared : memory_.side + memory_.side_bytes * (stream - 1);
   return all + part.offset;
 }
 

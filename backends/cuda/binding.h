@@ -9,7 +9,6 @@
 #include "backends/cuda/code.h"
 #include "backends/cuda/device.h"
 #include "backends/cuda/hand/hand.h"
-#include "backends/cuda/lanes.h"
 #include "backends/cuda/library/library.h"
 #include "backends/cuda/units.h"
 #include "backends/runtime.h"
@@ -43,8 +42,8 @@ class Binding {
   Binding(const Binding&) = delete;
   Binding& operator=(const Binding&) = delete;
 
-  /// What the next bind() is for. `laned`: one for each step.
-  void place(const DimBindings& sizes, const Memory& memory, const std::vector<LaneStep>& laned);
+  /// What the next bind() is for.
+  void place(const DimBindings& sizes, const Memory& memory);
   /// Once for a place, with the first run: libraries prepare their calls while states are written.
   void bind();
 
@@ -96,7 +95,6 @@ class Binding {
   bool bound_ = false;
   DimBindings sizes_;
   Memory memory_;
-  std::vector<LaneStep> laned_;
   char* tables_ = nullptr;
   std::int64_t tables_bytes_ = 0, first_table_ = 0;
   std::vector<int> flags_;

@@ -1,4 +1,4 @@
-// Running a program's calls on a device: step by step, on lanes, recorded.
+// Running a program's calls on a device: step by step, on its streams, recorded.
 #include "backends/cuda/code.h"
 
 #include <algorithm>
@@ -8,15 +8,14 @@
 
 #include "backends/cuda/binding.h"
 #include "backends/cuda/landing.h"
-#include "backends/cuda/lanes.h"
-#include "backends/cuda/pace.h"
+#include "backends/cuda/stream_tuner.h"
 #include "base/at.h"
 #include "codegen/cuda/print.h"
 
 namespace plait::cuda {
 namespace {
 
-constexpr int kMostLanes = 4;  // within a step
+constexpr int kStepStreams = 4;  // within a step
 
 class CudaCode : public Code {
  public:
@@ -25,20 +24,22 @@ class CudaCode : public Code {
       : program_(program),
         device_(std::move(device)),
         landing_(device_, std::move(placer)),
-        binding_(device_, std::move(libraries), program) {}
+        binding_(device_, std::move(libraries), program),
+        waited_for_(program.steps.size(), false),
+        signals_(program.steps.size(), 0) {
+    for (const program::Step& step : program.steps) {
+      streams_ = std::max(streams_, step.stream + 1);  // that are used: a fork costs a microsecond
+      for (const program::StepId id : step.waits) waited_for_[id.index()] = true;
+    }
+    if (streams_asked() || streams_ == 1) tuner_.decide(StreamTuner::kStreams);
+  }
 
   void bind(const DimBindings& sizes, const Memory& memory) override {
     for (Kept& kept : kept_) kept.recording.reset();
     warm_ = false;
     landing_.reserve(program_, memory);
-    const std::optional<int> asked = lanes_asked();
-    laned_ = lay_on_lanes(touched_by(program_, sizes, memory), asked.value_or(kLanes));
-    lanes_ = 1;                       // that are used: a fork costs a microsecond
-    for (const LaneStep& s : laned_) lanes_ = std::max(lanes_, s.lane + 1);
-    pace_.start_over();
-    if (asked || lanes_ == 1) pace_.decide(Pace::kLaned);
-    signals_.assign(binding_.count(), 0);
-    binding_.place(sizes, memory, laned_);
+    tuner_.start_over();
+    binding_.place(sizes, memory);
   }
 
   bool feed(program::ViewId view, const void* from, const Laid& laid) override {
@@ -51,15 +52,15 @@ class CudaCode : public Code {
     binding_.bind();
     landing_.land();
     const std::vector<Act>& acts = binding_.acts(step);
-    const int lanes = std::min<int>(kMostLanes, static_cast<int>(acts.size()));
-    if (lanes > 1) device_->fork(lanes);
+    const int streams = std::min<int>(kStepStreams, static_cast<int>(acts.size()));
+    if (streams > 1) device_->fork(streams);
     const char* error = nullptr;
     for (std::size_t i = 0; i < acts.size(); ++i) {
-      if (lanes > 1) device_->lane(static_cast<int>(i % at(lanes)));
+      if (streams > 1) device_->set_stream(static_cast<int>(i % at(streams)));
       const char* text = run(acts[i]);
       if (text) error = text;
     }
-    if (lanes > 1) device_->join();
+    if (streams > 1) device_->join();
     return error;
   }
 
@@ -71,7 +72,7 @@ class CudaCode : public Code {
     return true;
   }
   bool is_settled() const override {
-    return code().is_whole() || !device_->can_record() || pace_.decided();
+    return code().is_whole() || !device_->can_record() || tuner_.decided();
   }
   bool has_whole() const override { return code().is_whole() || device_->can_record(); }
 
@@ -154,9 +155,9 @@ class CudaCode : public Code {
       warm_ = true;
       return run_all(in_order);
     }
-    if (!in_order && !pace_.decided() && runs == 1) return replay_timed();
-    const Pace::Way usual = pace_.decided() ? pace_.way() : Pace::kLaned;
-    return replay(kept_[in_order ? Pace::kInOrder : usual], runs);
+    if (!in_order && !tuner_.decided() && runs == 1) return replay_timed();
+    const StreamTuner::Way usual = tuner_.decided() ? tuner_.way() : StreamTuner::kStreams;
+    return replay(kept_[in_order ? StreamTuner::kInOrder : usual], runs);
   }
 
   /// Steps as they were recorded for one replay.
@@ -170,7 +171,7 @@ class CudaCode : public Code {
     kept.recording.reset();
     device_->begin_recording();
     const char* error = nullptr;
-    for (int i = 0; i < runs && !error; ++i) error = run_all(&kept == &kept_[Pace::kInOrder]);
+    for (int i = 0; i < runs && !error; ++i) error = run_all(&kept == &kept_[StreamTuner::kInOrder]);
     kept.recording = device_->end_recording();
     kept.runs = runs;
     if (error) kept.recording.reset();
@@ -186,41 +187,42 @@ class CudaCode : public Code {
   /// One run, waited for: it tells which way the next ones go. The first replay of a recording also
   /// brings it to the device.
   const char* replay_timed() {
-    Kept& kept = kept_[pace_.way()];
+    Kept& kept = kept_[tuner_.way()];
     if (!kept.recording || kept.runs != 1) return replay(kept, 1);
     const int begin = device_->mark();
     device_->replay(*kept.recording);
     const int end = device_->mark();
     device_->wait();
-    pace_.took(device_->seconds(begin, end));
-    if (pace_.decided()) kept_[1 - pace_.way()].recording.reset();
+    tuner_.took(device_->seconds(begin, end));
+    if (tuner_.decided()) kept_[1 - tuner_.way()].recording.reset();
     return nullptr;
   }
 
   const char* run_all(bool in_order) {
-    const int lanes = in_order ? 1 : lanes_;
+    const int streams = in_order ? 1 : streams_;
     const char* error = nullptr;
-    if (lanes > 1) device_->fork(lanes);
+    if (streams > 1) device_->fork(streams);
     for (std::size_t i = 0; i < binding_.count(); ++i) {
-      const char* text = lanes > 1 ? run_on_lane(i) : run(i);
+      const char* text = streams > 1 ? run_on_stream(i) : run(i);
       if (!text || error) continue;
       error = text;
       refused_step_ = i;
     }
-    if (lanes > 1) device_->join();
+    if (streams > 1) device_->join();
     return error;
   }
 
-  const char* run_on_lane(std::size_t step) {
-    const LaneStep& laned = laned_[step];
-    device_->lane(laned.lane);
-    for (const std::size_t other : laned.awaits) device_->await(signals_[other]);
+  const char* run_on_stream(std::size_t step) {
+    device_->set_stream(program_.steps[step].stream);
+    for (const program::StepId other : program_.steps[step].waits) {
+      device_->await(signals_[other.index()]);
+    }
     const char* error = nullptr;
     for (const Act& act : binding_.acts(step)) {
       const char* text = run(act);
       if (text) error = text;
     }
-    if (laned.awaited) signals_[step] = device_->signal();
+    if (waited_for_[step]) signals_[step] = device_->signal();
     return error;
   }
 
@@ -238,13 +240,13 @@ class CudaCode : public Code {
   Landing landing_;
   Binding binding_;
   bool warm_ = false;
-  int lanes_ = 1;
+  int streams_ = 1;
   const char* refused_ = nullptr;
   std::size_t refused_step_ = 0;
-  std::vector<LaneStep> laned_;
-  std::vector<int> signals_;  // by step, of those that are awaited
-  Pace pace_;
-  std::array<Kept, 2> kept_;  // by Pace::Way
+  std::vector<bool> waited_for_;  // by step: by one of another stream
+  std::vector<int> signals_;      // by step, of those that are waited for
+  StreamTuner tuner_;
+  std::array<Kept, 2> kept_;  // by StreamTuner::Way
 };
 
 }  // namespace

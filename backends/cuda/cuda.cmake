@@ -9,7 +9,7 @@ plait_room(backends_cuda
   SOURCES ${cuda_room}/binding.cpp ${cuda_room}/code.cpp ${cuda_room}/contest.cpp ${cuda_room}/fused.cpp
     ${cuda_room}/landing.cpp ${cuda_room}/library_guess.cpp ${cuda_room}/runtime.cpp ${cuda_room}/target.cpp ${cuda_room}/trial.cpp
     ${cuda_room}/units.cpp ${cuda_room}/whole.cpp
-  ALONE ${cuda_room}/ceilings.cpp ${cuda_room}/lanes.cpp ${cuda_room}/placer.cpp
+  ALONE ${cuda_room}/ceilings.cpp ${cuda_room}/placer.cpp
   DEPENDS ops program backends_tuning codegen codegen_cuda cuda_hand
 )
 

@@ -96,12 +96,12 @@ class Device {
   virtual std::unique_ptr<Recording> end_recording() = 0;
   virtual void replay(const Recording& recording) = 0;
 
-  /// Launches on different lanes between fork() and join() may run at the same time. fork() sets
-  /// lane 0; all lanes begin behind what was asked before; join() waits for all and sets lane 0.
-  virtual void fork(int lanes) = 0;
-  virtual void lane(int which) = 0;
+  /// Launches on different streams between fork() and join() may run at the same time. fork() sets
+  /// stream 0; all begin behind what was asked before; join() waits for all and sets stream 0.
+  virtual void fork(int streams) = 0;
+  virtual void set_stream(int which) = 0;
   virtual void join() = 0;
-  /// A point of the current lane, good until the next fork(); what is asked of a lane after
+  /// A point of the current stream, good until the next fork(); what is asked of a stream after
   /// await() comes behind it.
   virtual int signal() = 0;
   virtual void await(int signal) = 0;
@@ -115,7 +115,7 @@ class Device {
   /// Seconds that parts of the start took; none where there is no driver.
   virtual std::vector<std::pair<std::string, double>> start_seconds() const { return {}; }
 
-  /// The driver's CUstream of the current lane, for libraries; null where there is no driver.
+  /// The driver's CUstream that is set, for libraries; null where there is no driver.
   virtual void* stream() const = 0;
 };
 

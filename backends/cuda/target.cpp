@@ -2,13 +2,13 @@
 #include "backends/cuda/target.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "backends/cuda/ceilings.h"
 #include "backends/cuda/code.h"
 #include "backends/cuda/contest.h"
 #include "backends/cuda/fused.h"
 #include "backends/cuda/hand/hand.h"
-#include "backends/cuda/lanes.h"
 #include "backends/cuda/library/library.h"
 #include "backends/cuda/library_guess.h"
 #include "base/build_id.h"
@@ -60,7 +60,7 @@ class CudaTarget : public Target {
   }
   std::string build() const override { return build_id(); }
   int threads() const override { return 1; }
-  int lanes() const override { return kLanes; }
+  int streams() const override { return streams_asked().value_or(kMostStreams); }
 
   Decision has_hand(const std::string& op) const override {
     if (find_hand(op)) return Decision::allow();
@@ -171,6 +171,16 @@ class CudaTarget : public Target {
 };
 
 }  // namespace
+
+std::optional<int> streams_asked() {
+  const char* given = std::getenv("PLAIT_CUDA_STREAMS");
+  if (!given || *given == '\0') return std::nullopt;
+  const std::int64_t streams = parse_integer(given, "PLAIT_CUDA_STREAMS");
+  if (streams < 1 || streams > kMostStreams) {
+    fail("PLAIT_CUDA_STREAMS is ", given, "; it is 1 to ", kMostStreams);
+  }
+  return static_cast<int>(streams);
+}
 
 std::unique_ptr<Target> make_cuda_target(std::shared_ptr<Device> device,
                                          std::shared_ptr<const Libraries> libraries,

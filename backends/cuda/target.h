@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,10 @@ struct CudaOptions {
   bool tf32 = false;  // f32 contractions may round their operands to tf32
   bool fast = false;  // libraries may take what gives other bits from run to run
 };
+
+inline constexpr int kMostStreams = 2;
+/// $PLAIT_CUDA_STREAMS, where it is set: how many a program has, without trying what is faster.
+std::optional<int> streams_asked();
 
 std::unique_ptr<Target> make_cuda_target(std::shared_ptr<Device> device,
                                          std::shared_ptr<const Libraries> libraries,

@@ -5,9 +5,6 @@ plait_tests(cuda_emulated
 plait_tests(cuda_hand
   SOURCES cuda_hand_test.cpp device_under_test.cpp
   DEPENDS backends_cuda backends cuda_emulated)
-plait_tests(cuda_lanes
-  SOURCES cuda_lanes_test.cpp
-  DEPENDS backends_cuda)
 plait_tests(cuda_whole
   SOURCES cuda_whole_test.cpp device_under_test.cpp
   DEPENDS codegen_cuda backends backends_cuda cuda_emulated)

@@ -64,7 +64,7 @@ class ClockDevice : public Device {
     pass(dynamic_cast<const Recorded&>(recording).seconds);
   }
   void fork(int) override {}
-  void lane(int) override {}
+  void set_stream(int) override {}
   void join() override {}
   int signal() override { return 0; }
   void await(int) override {}

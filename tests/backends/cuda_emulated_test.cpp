@@ -202,7 +202,7 @@ TEST(CudaEmulated, LanesRunInAnotherOrder) {
   char* data = unit.put(std::vector<int>{1});
   unit.device->fork(2);
   unit.device->launch({unit.function, 1, 1, 0, {unit.address(data), 1, 5}});
-  unit.device->lane(1);
+  unit.device->set_stream(1);
   unit.device->launch({unit.function, 1, 1, 0, {unit.address(data), 10, 0}});
   unit.device->join();
   EXPECT_EQ(unit.get<int>(data, 1), (std::vector<int>{15}));

@@ -76,30 +76,36 @@ TEST(CudaFeeds, NineAxesAreTheHosts) {
 
 struct Fed {
   Fed() : device(test::device_under_test()), placer(std::make_shared<Placer>(device)) {
-    memory.bytes = {kBytes, 64, 2 * kBytes};
-    for (const std::int64_t bytes : memory.bytes) {
+    for (const std::int64_t bytes : {kBytes, std::int64_t{64}, 2 * kBytes}) {
+      p.views.push_back({"", {}, {}, program::BufferId(p.buffers.size()), 0});
+      p.buffers.push_back({"", program::Region::kArena, bytes, 0, 0, 0});
       memory.buffers.push_back(device->allocate(bytes, "a buffer"));
     }
-    memory.feeds = {0, 2};
+    p.feeds = {{"first", view(0)}, {"last", view(2)}};
     landing = std::make_unique<Landing>(device, placer);
-    landing->reserve(memory);
+    landing->reserve(p, memory);
   }
   ~Fed() {
     for (char* buffer : memory.buffers) device->release(buffer);
   }
-  void feed(int buffer, std::uint32_t first) {
-    const std::vector<std::uint32_t> value(kBytes / 4, first);
-    EXPECT_TRUE(landing->feed(buffer, value.data(), {4, {kBytes / 4}, {0}}));
+  /// One for each buffer.
+  static program::ViewId view(int number) {
+    return program::ViewId(static_cast<std::size_t>(number));
   }
-  std::uint32_t first(int buffer) {
+  void feed(int number, std::uint32_t first) {
+    const std::vector<std::uint32_t> value(kBytes / 4, first);
+    EXPECT_TRUE(landing->feed(view(number), value.data(), {4, {kBytes / 4}, {0}}));
+  }
+  std::uint32_t first(int number) {
     std::uint32_t out = 0;
-    device->read(&out, memory.buffers[static_cast<std::size_t>(buffer)], 4);
+    device->read(&out, memory.at(p, view(number)), 4);
     return out;
   }
 
   static constexpr std::int64_t kBytes = 1 << 17;
   std::shared_ptr<Device> device;
   std::shared_ptr<Placer> placer;
+  program::Program p;
   Memory memory;
   std::unique_ptr<Landing> landing;
 };
@@ -128,10 +134,10 @@ TEST(CudaFeeds, LandBeforeTheNextRunAndNotEarlier) {
 TEST(CudaFeeds, OnlyFeedsOfSomeSizeAreTaken) {
   Fed fed;
   const std::uint32_t value = 1;
-  EXPECT_FALSE(fed.landing->feed(1, &value, {4, {1}, {0}}));
-  fed.memory.feeds = {1};
-  fed.landing->reserve(fed.memory);
-  EXPECT_FALSE(fed.landing->feed(1, &value, {4, {1}, {0}}));
+  EXPECT_FALSE(fed.landing->feed(Fed::view(1), &value, {4, {1}, {0}}));
+  fed.p.feeds = {{"small", Fed::view(1)}};
+  fed.landing->reserve(fed.p, fed.memory);
+  EXPECT_FALSE(fed.landing->feed(Fed::view(1), &value, {4, {1}, {0}}));
 }
 
 const char* const kGraph = R"(
@@ -151,7 +157,7 @@ Array filled(double value) {
 TEST(CudaFeeds, TheNextRunsFeedsDisturbNoResult) {
   const auto target = make_cuda_target(test::device_under_test(), nullptr, {});
   Executor executor(compile(ir::parse_graph(kGraph, "g"), *target, {.use_cache = false}).program,
-                    *target);
+                    target->open());
   EXPECT_GE(executor.code().held_bytes(), 2 * 4 * 64 * 512);
   executor.zero_state("w");
   executor.set_feed("x", filled(1));
@@ -171,10 +177,10 @@ TEST(CudaFeeds, WhatDoesNotFitIsToldBeforeAnythingIsTaken) {
   if (test::tested_on_gpu()) GTEST_SKIP() << "its memory is what it is";
   const auto device = make_emulated_device(500'000);
   const auto target = make_cuda_target(device, nullptr, {});
-  const plan::Program program =
+  const program::Program program =
       compile(ir::parse_graph(kGraph, "g"), *target, {.use_cache = false}).program;
   try {
-    const Executor executor(program, *target);
+    const Executor executor(program, target->open());
     FAIL() << "it fits";
   } catch (const RunError& e) {
     EXPECT_TRUE(std::string(e.what()).starts_with("the program does not fit: it takes "))
@@ -188,7 +194,7 @@ TEST(CudaFeeds, TheDevicesCountIsWhatWasPlanned) {
   if (test::tested_on_gpu()) GTEST_SKIP() << "a driver gives memory in pieces of its own size";
   const auto target = make_cuda_target(make_emulated_device(), nullptr, {});
   const Executor executor(
-      compile(ir::parse_graph(kGraph, "g"), *target, {.use_cache = false}).program, *target);
+      compile(ir::parse_graph(kGraph, "g"), *target, {.use_cache = false}).program, target->open());
   EXPECT_EQ(executor.measured_bytes(), executor.program().peak_bytes());
 }
 

@@ -42,13 +42,14 @@ const Module& module_of(const HandCall& call) {
 /// A node as a program asks for it; only: the one output that is read.
 HandCall call_of(const NodeView& node, const std::vector<const Array*>& inputs,
                  std::optional<int> only) {
-  HandCall call{std::string(node.op.name), node.attrs, {}, node.outputs, {}, {}};
+  HandCall call{std::string(node.op.name), node.attrs, {}, node.outputs, {}, {}, {}};
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     call.inputs.push_back(node.inputs[i] ? *node.inputs[i] : ir::Type{});
-    call.input_buffers.push_back(inputs[i] ? static_cast<int>(i) : -1);
+    call.input_views.push_back(inputs[i] ? program::ViewId(i) : program::ViewId());
   }
-  for (int i = 0; i < static_cast<int>(node.outputs.size()); ++i) {
-    call.output_buffers.push_back(only.value_or(i) == i ? i : -1);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const bool is_read = !only || static_cast<std::size_t>(*only) == i;
+    call.output_views.push_back(is_read ? program::ViewId(i) : program::ViewId());
   }
   return call;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/cuda/target.h"
+#include "backends/runtime.h"
 #include "tests/backends/device_under_test.h"
 #include "tests/codegen/cuda_case.h"
 
@@ -53,38 +54,46 @@ class Program {
  public:
   /// `beside`: bytes of a buffer that nothing uses.
   Program(int rows, std::int64_t beside)
-      : target_(make_cuda_target(test::device_under_test(), nullptr, {})), rows_(rows) {
+      : target_(make_cuda_target(test::device_under_test(), nullptr, {})),
+        runtime_(target_->open()),
+        rows_(rows) {
     add(flat(rows, x * 2.0, false), {kState, kTwice});
     add(column_sums(rows), {kTwice, kSums});
     add(rows_less(rows), {kTwice, kSums, kLess});
     add(flat(rows, x * 0.5, false), {kState, kAgain});  // where others still read `twice`
     add(flat(rows, x - y * 0.25, true), {kLess, kAgain, kRest});
     add(flat(rows, x, false), {kRest, kState});
-    code_ = target_->load(steps_, texts_, true);
     const std::int64_t bytes = rows * 8 * 4;
-    space_ = target_->allocate(kCount * bytes + beside, "values");
+    for (int b = 0; b < kCount; ++b) {
+      const std::size_t place = b == kAgain ? kTwice : b;
+      program_.buffers.push_back(
+          {"", program::Region::kArena, bytes, static_cast<std::int64_t>(place) * bytes, 0, 5});
+      program_.views.push_back(
+          {"", {DType::f32, {rows, 8}}, {0, 1}, program::BufferId(static_cast<std::size_t>(b))});
+    }
+    if (beside > 0) {
+      program_.buffers.push_back({"", program::Region::kArena, beside, kCount * bytes, 0, 5});
+    }
+    program_.whole = true;
+    code_ = runtime_->load(program_);
+    space_ = runtime_->allocate(kCount * bytes + beside, "values");
     std::vector<float> values(static_cast<std::size_t>(rows) * 8);
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<float>(i * 37 % 101) / 64.0f - 0.75f;
     }
     space_->write(0, values.data(), bytes);
     Memory memory;
-    for (int b = 0; b < kCount; ++b) {
-      memory.buffers.push_back(space_->data() + (b == kAgain ? kTwice : b) * bytes);
-      memory.bytes.push_back(bytes);
+    for (const program::Buffer& b : program_.buffers) {
+      memory.buffers.push_back(space_->data() + b.offset);
     }
-    if (beside > 0) {
-      memory.buffers.push_back(space_->data() + kCount * bytes);
-      memory.bytes.push_back(beside);
-    }
-    workspace_ = target_->allocate(1 << 20, "workspace");
+    workspace_ = runtime_->allocate(1 << 20, "workspace");
     memory.shared = workspace_->data();
     memory.shared_bytes = 4096;
     code_->bind({}, memory);
   }
 
   void run_apart() {
-    for (std::size_t s = 0; s < steps_.size(); ++s) EXPECT_EQ(code_->run(s), nullptr);
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) EXPECT_EQ(code_->run(s), nullptr);
   }
   void run_whole(int runs) { EXPECT_TRUE(code_->run_row(runs, nullptr)); }
 
@@ -97,19 +106,25 @@ class Program {
   }
 
  private:
-  void add(const Kernel& kernel, std::vector<int> buffers) {
+  /// Each value has the number of its buffer.
+  void add(const Kernel& kernel, const std::vector<std::size_t>& values) {
     PrintedLoop printed = target_->print(kernel, true);
-    printed.call.buffers = std::move(buffers);
-    steps_.push_back({printed.call});
-    if (std::find(texts_.begin(), texts_.end(), printed.text) == texts_.end()) {
-      texts_.push_back(printed.text);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool written = kernel.buffers[i].written;
+      printed.call.arguments.push_back(
+          {program::ViewId(values[i]), written ? program::Access::kWrite : program::Access::kRead});
+    }
+    program_.steps.emplace_back().calls = {printed.call};
+    std::vector<std::string>& texts = program_.texts;
+    if (std::find(texts.begin(), texts.end(), printed.text) == texts.end()) {
+      texts.push_back(printed.text);
     }
   }
 
   std::unique_ptr<Target> target_;
+  std::unique_ptr<Runtime> runtime_;
   int rows_;
-  std::vector<std::vector<Call>> steps_;
-  std::vector<std::string> texts_;
+  program::Program program_;
   std::unique_ptr<Code> code_;
   std::unique_ptr<Space> space_, workspace_;
 };

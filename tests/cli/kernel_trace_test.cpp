@@ -105,14 +105,13 @@ TEST_F(KernelTrace, OnADeviceTheseAreTheLaunches) {
   const auto device = std::make_shared<TracedDevice>(cuda::make_emulated_device());
   const std::unique_ptr<Target> target = cuda::make_cuda_target(device, nullptr, {});
   const ir::Graph graph = ir::parse_graph(kText, "g");
-  const plan::Program program = compile(graph, *target, {.use_cache = false}).program;
+  const program::Program program = compile(graph, *target, {.use_cache = false}).program;
   const cli::Json trace = cli::kernel_trace_json(program);
   ASSERT_EQ(trace.size(), program.steps.size());
   ASSERT_TRUE(program.whole);
-  EXPECT_NE(cli::kernel_trace_text(program).find(", run as one kernel\n"),
-            std::string::npos);
+  EXPECT_NE(cli::kernel_trace_text(program).find(", run as one kernel\n"), std::string::npos);
 
-  Executor executor(program, *target);
+  Executor executor(program, target->open());
   executor.set_feed("x", random_feed(graph, graph.feeds[0], 0));
   device->launched.clear();
   executor.run_steps([&](std::size_t) { device->launched.clear(); },

@@ -29,7 +29,7 @@ std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
 
 /// A small program that is one function, products with packed weights and what follows them, hand
 /// kernels and constants, a size with a range, states and one that is kept rounded.
-std::vector<plan::Program> plans() {
+std::vector<program::Program> plans() {
   constexpr const char* kGraphs[] = {
       R"(
     graph small(x: f32[4,3]) state(w: f32[3,3] = normal(std=0.1)) {
@@ -69,7 +69,7 @@ std::vector<plan::Program> plans() {
       next v = %n
       return %u
     })"};
-  std::vector<plan::Program> out;
+  std::vector<program::Program> out;
   for (const char* text : kGraphs) {
     for (const bool measure : {false, true}) {
       const ir::Graph graph = ir::parse_graph(text);
@@ -86,10 +86,10 @@ struct Case {
 };
 
 /// The same for the same number.
-Case make_case(const std::vector<plan::Program>& plans, std::uint64_t number) {
-  plan::Random random(number * 0x9e3779b97f4a7c15ull + 1);
-  const plan::Program& program = plans[random() % plans.size()];
-  return {kCommands[random() % std::size(kCommands)], plan::mutated(program, random)};
+Case make_case(const std::vector<program::Program>& plans, std::uint64_t number) {
+  program::Random random(number * 0x9e3779b97f4a7c15ull + 1);
+  const program::Program& program = plans[random() % plans.size()];
+  return {kCommands[random() % std::size(kCommands)], program::mutated(program, random)};
 }
 
 /// What became of the cases, in memory that a process that dies leaves behind.
@@ -98,7 +98,7 @@ struct Shared {
 };
 
 /// Runs cases until the last one or until a signal ends the process.
-void run_cases(const std::vector<plan::Program>& plans, std::uint64_t last,
+void run_cases(const std::vector<program::Program>& plans, std::uint64_t last,
                const std::string& folder, Shared& shared) {
   const std::string file = folder + "/case.plan";
   for (; shared.next < last; ++shared.next) {
@@ -148,7 +148,7 @@ class MutatedPlans : public testing::Test {
 TEST_F(MutatedPlans, EndInOrder) {
   const std::uint64_t first = number_of("PLAIT_MUTATION_SEED", 1) * 1'000'000;
   const std::uint64_t last = first + number_of("PLAIT_MUTATIONS", 300);
-  const std::vector<plan::Program> all = plans();
+  const std::vector<program::Program> all = plans();
   auto* const shared = static_cast<Shared*>(
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(shared, MAP_FAILED);

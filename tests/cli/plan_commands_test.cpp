@@ -11,7 +11,7 @@
 #include "cli/allocations.h"
 #include "io/file.h"
 #include "io/npy.h"
-#include "plan/program.h"
+#include "program/program.h"
 #include "tests/cli/program.h"
 #include "tests/temporary.h"
 
@@ -247,11 +247,11 @@ TEST_F(PlanCommands, ADamagedPlanIsRefused) {
 TEST_F(PlanCommands, AChangedPlanIsRefused) {
   ASSERT_EQ(call("compile " + file + " -o " + plan).code, 0);
   const std::string marker = folder / "marker";
-  plan::Program changed = plan::from_bytes(io::read_file(plan), plan);
+  program::Program changed = program::from_bytes(io::read_file(plan), plan);
   changed.texts[0] +=
       str("#include <stdio.h>\n__attribute__((constructor)) static void leave(void) ", "{ fopen(\"",
           marker, "\", \"w\"); }\n");
-  io::write_file(plan, {plan::to_bytes(changed)});
+  io::write_file(plan, {program::to_bytes(changed)});
   const std::string said = plan +
                            ": is not what this build of Plait plans for its graph (texts): "
                            "it is of another build, or was changed: compile again here, or "

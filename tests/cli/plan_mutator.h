@@ -9,13 +9,13 @@
 #include <string>
 
 #include "base/hash.h"
-#include "plan/save_fields.h"
+#include "program/fields.h"
 
-namespace plait::plan {
+namespace plait::program {
 
 using Random = std::mt19937_64;
 
-/// A visitor of a program's members (plan/save_fields.h) that changes one of all the places there
+/// A visitor of a program's members (program/fields.h) that changes one of all the places there
 /// are: the first walk counts them.
 class Mutator {
  public:
@@ -80,6 +80,13 @@ class Mutator {
   }
   void value(bool& x) {
     if (is_it()) x = !x;
+  }
+  /// An id that a file cannot hold (below -1) is none here; the text's changes try those.
+  template <class Kind>
+  void value(Id<Kind>& x) {
+    if (!is_it()) return;
+    const auto number = static_cast<std::int32_t>(near(x.number()));
+    x = number < 0 ? Id<Kind>() : Id<Kind>(static_cast<std::size_t>(number));
   }
   void value(std::string& x) {
     if (!is_it()) return;
@@ -155,7 +162,7 @@ class Mutator {
   void remember(const T&) {}
   void remember(const std::string& x) { seen_.push_back(x); }
   void remember(const Step& x) { seen_.push_back(x.kernel); }
-  void remember(const Held& x) { seen_.push_back(x.name); }
+  void remember(const View& x) { seen_.push_back(x.name); }
 
   Random& random_;
   std::uint64_t chosen_, places_ = 0;
@@ -165,7 +172,7 @@ class Mutator {
 inline std::string sealed_plan(const std::string& body) {
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(fnv1a64(body)));
-  return str("plait-plan 3 ", hash, " ", body.size(), "\n", body);
+  return str("plait-plan 4 ", hash, " ", body.size(), "\n", body);
 }
 
 /// One change of the text: a line, a number, a byte, the end.
@@ -220,4 +227,4 @@ inline std::string mutated(const Program& program, Random& random) {
   return sealed_plan(body);
 }
 
-}  // namespace plait::plan
+}  // namespace plait::program

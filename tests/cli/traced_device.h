@@ -58,8 +58,8 @@ class TracedDevice : public cuda::Device {
   void begin_recording() override { inner_->begin_recording(); }
   std::unique_ptr<cuda::Recording> end_recording() override { return inner_->end_recording(); }
   void replay(const cuda::Recording& recording) override { inner_->replay(recording); }
-  void fork(int lanes) override { inner_->fork(lanes); }
-  void lane(int which) override { inner_->lane(which); }
+  void fork(int streams) override { inner_->fork(lanes); }
+  void set_stream(int which) override { inner_->set_stream(which); }
   void join() override { inner_->join(); }
   int signal() override { return inner_->signal(); }
   void await(int signal) override { inner_->await(signal); }

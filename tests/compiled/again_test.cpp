@@ -107,7 +107,7 @@ class Again : public CompiledCase, public testing::WithParamInterface<Case> {};
 
 TEST_P(Again, IsLoggedAndTakesLessMemory) {
   const ir::Graph graph = ir::parse_graph(GetParam().text);
-  const plan::Program program = compile(graph, *target_under_test()).program;
+  const program::Program program = compile(graph, *target_under_test()).program;
   std::string made;
   for (const LogEntry& e : program.log) {
     if (e.what == "recomputed" && e.pass == GetParam().pass) made += e.node + "\n";
@@ -116,9 +116,9 @@ TEST_P(Again, IsLoggedAndTakesLessMemory) {
     EXPECT_NE(made.find(value), std::string::npos) << value << " is not among\n" << made;
   }
   if (GetParam().pass == std::string("group")) {
-    for (const plan::Held& held : program.values) {
+    for (const program::View& view : program.views) {
       for (const std::string& value : split(GetParam().again, ' ')) {
-        EXPECT_NE("%" + held.name, value) << "is in memory";
+        EXPECT_NE("%" + view.name, value) << "is in memory";
       }
     }
   }

@@ -50,13 +50,13 @@ void append(ir::Graph& to, const ir::Graph& from, const std::string& prefix) {
 
 /// A program that was stored is planned again from its own graph, and compared: it comes out the
 /// same.
-void expect_planned_again(const plan::Program& program, const CompileRequest& request,
+void expect_planned_again(const program::Program& program, const CompileRequest& request,
                           int threads) {
-  const plan::Program stored = plan::from_bytes(plan::to_bytes(program), "memory");
+  const program::Program stored = program::from_bytes(program::to_bytes(program), "memory");
   const Compiled again =
       compile(ir::parse_graph(stored.graph_text), *target_under_test(threads),
               {.plan = request.plan, .use_cache = false, .passes = false, .tuned = stored.tuning});
-  EXPECT_EQ(plan::difference(again.program, stored), "") << stored.graph_text;
+  EXPECT_EQ(program::difference(again.program, stored), "") << stored.graph_text;
 }
 
 }  // namespace

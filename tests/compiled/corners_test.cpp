@@ -176,10 +176,10 @@ TEST_F(CompiledCase, ProductsOfOneShapeAreOneLaunchOfADevice) {
   const Corner* const corner = std::find_if(std::begin(kCorners), std::end(kCorners), is_it);
   ASSERT_NE(corner, std::end(kCorners));
   const auto target = target_under_test();
-  const plan::Program program = compile(ir::parse_graph(corner->text), *target).program;
+  const program::Program program = compile(ir::parse_graph(corner->text), *target).program;
   ASSERT_FALSE(program.whole);
   std::vector<std::size_t> calls;
-  for (const plan::Step& s : program.steps) {
+  for (const program::Step& s : program.steps) {
     if (s.kind == "linear") calls.push_back(s.calls.size());
   }
   EXPECT_EQ(calls, std::vector<std::size_t>{3});

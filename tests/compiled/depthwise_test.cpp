@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "ir/text.h"
 #include "ops/ops.h"
-#include "plan/program.h"
+#include "program/program.h"
 #include "tests/compiled/compiled_case.h"
 #include "tests/compiled/noise.h"
 
@@ -336,7 +336,7 @@ TEST_F(Depthwise, GradientsOfWeightsAreReductions) {
     const Tensor x = b.feed("x", DType::f32, g.image(4, 64, 28, 28));
     const Tensor dy = b.feed("dy", DType::f32, g.result(4));
     b.fetch("dw", ops::conv2d_weight_grad(x, dy, ops::Conv2dWeightGrad{g.how(), {3, 3}}));
-    const plan::Program program = plan::make_program(b.take(), *target_under_test());
+    const program::Program program = plan::make_program(b.take(), *target_under_test());
     ASSERT_EQ(program.steps.size(), 1u);
     EXPECT_EQ(program.steps[0].kind, "column") << layout;
   }

@@ -7,7 +7,7 @@
 #include "ops/ops.h"
 #include "passes/differentiate.h"
 #include "passes/pipeline.h"
-#include "plan/program.h"
+#include "program/program.h"
 #include "tests/compiled/compiled_case.h"
 #include "tests/compiled/noise.h"
 
@@ -164,7 +164,7 @@ std::size_t texts_of(std::int64_t pieces, std::int64_t size, std::int64_t more) 
     all.push_back(b.feed(str("x", i), DType::f32, {24, size + i * more}));
   }
   b.fetch("y", ops::concat.all(all, ops::Axis{1})[0]);
-  const plan::Program program = plan::make_program(b.take(), *target_under_test());
+  const program::Program program = plan::make_program(b.take(), *target_under_test());
   EXPECT_EQ(program.steps.size(), 1u);
   EXPECT_EQ(program.steps[0].calls.size(), static_cast<std::size_t>(pieces));
   return program.texts.size();

@@ -109,9 +109,9 @@ TEST_P(SmallModel, TheNumberOfThreadsChangesNoBit) {
 TEST_P(SmallModel, StepsAllocateNothingAndUseWhatWasPlanned) {
   const ir::Graph graph = models::build(GetParam()).graphs.at(0);
   const auto target = target_under_test();
-  Executor executor(compile(graph, *target).program, *target);
-  const plan::Program& program = executor.program();
-  for (const plan::StateBinding& s : program.states) {
+  Executor executor(compile(graph, *target).program, target->open());
+  const program::Program& program = executor.program();
+  for (const program::StateBinding& s : program.states) {
     executor.set_state(s.state.name, initial_value(s.state, 0));
   }
   const auto feed = [&] {
@@ -145,10 +145,10 @@ INSTANTIATE_TEST_SUITE_P(Specs, SmallModel, testing::ValuesIn(small_models()),
 TEST_F(SmallModel, TheMlpStepIsOneFunction) {
   const ir::Graph graph = models::build("mlp?train=1&dtype=f32").graphs.at(0);
   const auto target = target_under_test();
-  const Executor executor(compile(graph, *target).program, *target);
+  const Executor executor(compile(graph, *target).program, target->open());
   EXPECT_TRUE(executor.program().whole);
   EXPECT_TRUE(executor.code().has_whole());
-  for (const plan::Step& s : executor.program().steps) {
+  for (const program::Step& s : executor.program().steps) {
     EXPECT_TRUE(s.kernel.starts_with("loop.")) << s.kernel;
   }
 }
@@ -157,11 +157,11 @@ TEST_F(SmallModel, AResidualAddRidesBehindItsConvolution) {
   if (tested() != Tested::kCpu) GTEST_SKIP() << "it names kernels of the cpu";
   const ir::Graph graph = models::build("conv_add?dtype=f32").graphs.at(0);
   const auto target = target_under_test();
-  const plan::Program program = compile(graph, *target).program;
+  const program::Program program = compile(graph, *target).program;
   ASSERT_EQ(program.steps.size(), 1u);
   EXPECT_TRUE(program.steps[0].kernel.starts_with("winograd.")) << program.steps[0].kernel;
   const ir::Graph half = models::build("conv_add?dtype=bf16").graphs.at(0);
-  const plan::Program other = compile(half, *target).program;
+  const program::Program other = compile(half, *target).program;
   ASSERT_EQ(other.steps.size(), 1u);
   EXPECT_TRUE(other.steps[0].kernel.starts_with("gemm.")) << other.steps[0].kernel;
 }

@@ -17,8 +17,8 @@ class Programs : public CompiledCase, public testing::WithParamInterface<const c
  protected:
   static Executor executor_of(const ir::Graph& graph) {
     const auto target = target_under_test();
-    Executor made(compile(graph, *target).program, *target);
-    for (const plan::StateBinding& s : made.program().states) {
+    Executor made(compile(graph, *target).program, target->open());
+    for (const program::StateBinding& s : made.program().states) {
       made.set_state(s.state.name, initial_value(s.state, 0));
     }
     give_feeds(graph, made);
@@ -31,7 +31,7 @@ class Programs : public CompiledCase, public testing::WithParamInterface<const c
   }
   static Arrays states_of(const Executor& executor) {
     Arrays out;
-    for (const plan::StateBinding& s : executor.program().states) {
+    for (const program::StateBinding& s : executor.program().states) {
       out[s.state.name] = executor.state(s.state.name);
     }
     return out;
@@ -40,7 +40,7 @@ class Programs : public CompiledCase, public testing::WithParamInterface<const c
 };
 
 TEST_P(Programs, StatesAdvanceInPlace) {
-  const plan::Program program = compile(graph, *target_under_test()).program;
+  const program::Program program = compile(graph, *target_under_test()).program;
   std::size_t in_place = 0;
   for (const LogEntry& e : program.log) {
     if (e.pass != "place" || !e.node.starts_with("state ")) continue;
@@ -48,7 +48,7 @@ TEST_P(Programs, StatesAdvanceInPlace) {
     ++in_place;
   }
   EXPECT_EQ(in_place, graph.nexts.size());
-  for (const plan::Step& s : program.steps) EXPECT_NE(s.kind, "copy") << s.name;
+  for (const program::Step& s : program.steps) EXPECT_NE(s.kind, "copy") << s.name;
 }
 
 TEST_P(Programs, AStepTakesNoMemoryFromTheSystem) {
@@ -85,7 +85,7 @@ TEST_P(Programs, KernelByKernelIsTheSame) {
 
 TEST_P(Programs, FilledStatesAreThePatternOverAndOver) {
   Executor executor = executor_of(graph);
-  for (const plan::StateBinding& s : executor.program().states) {
+  for (const program::StateBinding& s : executor.program().states) {
     executor.fill_state(s.state.name, Array::of(s.state.type.dtype, {3}, {1, 2, 3}));
     const Array got = executor.state(s.state.name);  // in the order of its memory or another
     std::map<std::int64_t, std::int64_t> count;

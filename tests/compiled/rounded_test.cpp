@@ -43,8 +43,9 @@ class Kept : public CompiledCase {
     const auto target = target_under_test();
     CompileRequest request;
     request.plan.fuse = fuse;
-    Executor made(compile(ir::parse(kGraph, "g").graphs.at(0), *target, request).program, *target);
-    for (const plan::StateBinding& s : made.program().states) {
+    Executor made(compile(ir::parse(kGraph, "g").graphs.at(0), *target, request).program,
+                  target->open());
+    for (const program::StateBinding& s : made.program().states) {
       made.set_state(s.state.name, initial_value(s.state, 0));
     }
     return made;
@@ -60,8 +61,8 @@ class Kept : public CompiledCase {
 
   /// Of every copy that the program keeps.
   static void expect_rounded(const Executor& executor, const std::string& when) {
-    for (const plan::Binding& copy : executor.program().rounded) {
-      const Array got = executor.value(copy.held);
+    for (const program::Binding& copy : executor.program().rounded) {
+      const Array got = executor.value(copy.view);
       EXPECT_TRUE(got.same_bits(executor.state(copy.name).cast(got.dtype())))
           << copy.name << ' ' << when;
     }
@@ -70,9 +71,9 @@ class Kept : public CompiledCase {
 
 TEST_F(Kept, ThoseThatAreAdvancedAndReadRoundedAlone) {
   const Executor executor = executor_of(true);
-  const plan::Program& p = executor.program();
+  const program::Program& p = executor.program();
   std::set<std::string> of;
-  for (const plan::Binding& copy : p.rounded) of.insert(copy.name);
+  for (const program::Binding& copy : p.rounded) of.insert(copy.name);
   // `fixed` never changes, what `old` becomes no node makes.
   EXPECT_EQ(of, (std::set<std::string>{"w", "v"}));
   EXPECT_EQ(p.states.size(), 4u);
@@ -118,7 +119,7 @@ TEST_F(Kept, WhoeverSetsTheState) {
 TEST_F(Kept, InAFileToo) {
   const Executor executor = executor_of(true);
   const auto target = target_under_test();
-  Executor read(plan::from_bytes(plan::to_bytes(executor.program()), "f"), *target);
+  Executor read(program::from_bytes(program::to_bytes(executor.program()), "f"), target->open());
   ASSERT_EQ(read.program().rounded.size(), 2u);
   read.set_state("w", Array::of(DType::f32, {8, 8}, std::vector<double>(64, 0.1)));
   read.set_state("v", Array::of(DType::f32, {3, 3, 4, 4}, std::vector<double>(144, 0.7)));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/backends.h"
+#include "backends/runtime.h"
 #include "base/error.h"
 #include "tests/compiled/target_under_test.h"
 
@@ -11,7 +12,7 @@ namespace {
 class NeedsGpu : public testing::Environment {
   void SetUp() override {
     try {
-      make_target("cuda");
+      make_target("cuda")->open();
     } catch (const UserError& e) {
       GTEST_SKIP() << "no GPU: " << e.what();
     }

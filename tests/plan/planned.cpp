@@ -16,9 +16,11 @@ Planned planned_of(const ir::Graph& given) {
   run_stages(planning, {.stop_after = "choose"});
   Planned out;
   out.largest = planning.largest;
-  const auto elements = [&](const std::vector<ir::ValueId>& values) {
+  const auto elements = [&](const std::vector<ViewId>& views) {
     std::vector<Dim> counts;
-    for (const ir::ValueId v : values) counts.push_back(planning.graph().type(v).elements());
+    for (const ViewId v : views) {
+      counts.push_back(planning.draft.views.at(v.index()).type.elements());
+    }
     return counts;
   };
   for (const DraftStep& d : planning.draft.steps) {
@@ -26,17 +28,19 @@ Planned planned_of(const ir::Graph& given) {
     const auto* const product =
         d.step.calls.empty() ? nullptr : std::get_if<ProductCall>(&d.step.calls[0]);
     for (std::size_t i = 0; !product && i < d.kernels.size(); ++i) {
-      out.kernels.push_back({where, d.kernels[i], elements(d.values[i])});
+      out.kernels.push_back({where, d.kernels[i].kernel, elements(d.kernels[i].views)});
     }
     for (std::size_t i = 0; product && i < product->parts.size(); ++i) {
-      std::vector<ir::ValueId> values{product->a, product->b};
+      std::vector<ViewId> views{product->a, product->b};
       if (d.kernels.empty()) {
-        values.push_back(product->c);
+        views.push_back(product->c);
       } else {
-        values.insert(values.end(), d.values.at(i).begin(), d.values[i].end());
+        const std::vector<ViewId>& more = d.kernels.at(i).views;
+        views.insert(views.end(), more.begin(), more.end());
       }
       out.products.push_back({where, product->parts[i].contraction,
-                              d.kernels.empty() ? nullptr : d.kernels.at(i), elements(values)});
+                              d.kernels.empty() ? nullptr : d.kernels.at(i).kernel,
+                              elements(views)});
     }
   }
   return out;

@@ -88,9 +88,9 @@ group 2 contract over [3,8]
 
 TEST(Stages, ChooseMakesAStepOfEachGroup) {
   EXPECT_EQ(after("choose", kStep), R"(
-step 0 loop.product.3eaa0dda linear  (b, x, w) -> (%r)
+step 0 loop.product.3eaa0dda linear  (x, w, b) -> (%r)
 step 1 loop.row.d01f46bc row  (%r, t) -> (%d)
-step 2 loop.product.40b39a41 matmul  (w, %d, x) -> (%w2)
+step 2 loop.product.40b39a41 matmul  (%d, x, w) -> (%w2)
 )");
 }
 

@@ -101,7 +101,7 @@ TEST_F(CompileCache, SecondTimeIsRead) {
   EXPECT_TRUE(second.from_cache);
   EXPECT_GT(first.passes_seconds, 0);
   EXPECT_EQ(second.passes_seconds, 0);
-  EXPECT_EQ(plan::to_bytes(first.program), plan::to_bytes(second.program));
+  EXPECT_EQ(program::to_bytes(first.program), program::to_bytes(second.program));
   EXPECT_EQ(plans().size(), 1u);
 }
 
@@ -127,7 +127,7 @@ TEST_F(CompileCache, AnotherGraphThreadsOrOptions) {
 }
 
 TEST_F(CompileCache, DamagedIsPlannedAnew) {
-  const std::string bytes = plan::to_bytes(compiled().program);
+  const std::string bytes = program::to_bytes(compiled().program);
   ASSERT_EQ(plans().size(), 1u);
   const std::string name = plans()[0];
   // Cut on disk; whole, and not a plan; a plan that is cut inside a whole entry.
@@ -151,26 +151,26 @@ TEST_F(CompileCache, MeasuredChoicesAreRepeated) {
     return %p
   })";
   CompileRequest request{.plan = {.measure = true}};
-  const plan::Program first = compiled(kProducts, 1, request).program;
+  const program::Program first = compiled(kProducts, 1, request).program;
   ASSERT_FALSE(first.tuning.empty());
   const auto repeated = [&](const TuningResults& tuned) {
     files::remove_all(folder_.path());
     request.tuned = tuned;
     return compiled(kProducts, 1, request).program;
   };
-  EXPECT_EQ(plan::difference(repeated(first.tuning), first), "");
+  EXPECT_EQ(program::difference(repeated(first.tuning), first), "");
   const Compiled second = compiled(kProducts, 1, request);
   EXPECT_TRUE(second.from_cache);
-  EXPECT_EQ(plan::difference(second.program, first), "");
+  EXPECT_EQ(program::difference(second.program, first), "");
 
   std::set<std::string> kernels;
   for (const char* choice :
        {"0\nas told", "1\nas told", "-1\n", "99999999999999999999", "", "x\ny"}) {
     TuningResults told = first.tuning;
     told.begin()->second = choice;
-    const plan::Program program = repeated(told);
+    const program::Program program = repeated(told);
     EXPECT_EQ(program.tuning, told) << "as they were given";
-    for (const plan::Step& step : program.steps) kernels.insert(step.kernel);
+    for (const program::Step& step : program.steps) kernels.insert(step.kernel);
   }
   EXPECT_GT(kernels.size(), first.steps.size()) << "choices are those that were given";
 }
@@ -178,19 +178,19 @@ TEST_F(CompileCache, MeasuredChoicesAreRepeated) {
 /// A plan's graph is what the passes left of the one it was made from: planned as it is, it gives
 /// the same program.
 TEST_F(CompileCache, APlanIsPlannedAgainFromItsOwnGraph) {
-  const plan::Program first = compiled().program;
+  const program::Program first = compiled().program;
   const ir::Graph graph = ir::parse_graph(first.graph_text);
   const std::unique_ptr<Target> target = make_target("cpu", 1);
   for (const bool from_cache : {false, true}) {
     const Compiled again = compile(graph, *target, {.passes = false, .tuned = first.tuning});
     EXPECT_EQ(again.from_cache, from_cache);
-    EXPECT_EQ(plan::difference(again.program, first), "");
+    EXPECT_EQ(program::difference(again.program, first), "");
   }
 }
 
 /// 0/0 is -nan where it is computed, and nan in the text of the graph that holds the result.
 TEST_F(CompileCache, ANanInAConstantIsTheSameFromText) {
-  const plan::Program first = compiled(R"(graph g(x: bf16[3,4]) {
+  const program::Program first = compiled(R"(graph g(x: bf16[3,4]) {
     %c = constant(value=bf16[3,4]{0,1,2,3,0,5,6,7,8,9,0,1}) : bf16[3,4]
     %n = div(%c, %c)   : bf16[3,4]
     %t = transpose(%n, order=[1,0]) : bf16[4,3]
@@ -198,31 +198,39 @@ TEST_F(CompileCache, ANanInAConstantIsTheSameFromText) {
     %s = cumsum(%n, axis=0) : bf16[3,4]
     return %y, %n, %s
   })")
-                                  .program;
+                                     .program;
   ASSERT_FALSE(first.constants.empty());
   const Compiled again = compile(ir::parse_graph(first.graph_text), *make_target("cpu", 1),
                                  {.use_cache = false, .passes = false, .tuned = first.tuning});
-  EXPECT_EQ(plan::difference(again.program, first), "");
+  EXPECT_EQ(program::difference(again.program, first), "");
 }
 
 TEST_F(CompileCache, DifferencesAreNamed) {
-  const plan::Program made = compiled().program;
+  const program::Program made = compiled().program;
   const auto named = [&](auto change) {
-    plan::Program other = made;
+    program::Program other = made;
     change(other);
-    return plan::difference(made, other);
+    return program::difference(made, other);
   };
-  EXPECT_EQ(named([](plan::Program&) {}), "");
-  EXPECT_EQ(named([](plan::Program& p) { p.log.clear(); }), "");
-  EXPECT_EQ(named([](plan::Program& p) { p.seconds.clear(); }), "");
-  EXPECT_EQ(named([](plan::Program& p) { p.threads = 7; }), "7 threads, not 1");
-  EXPECT_EQ(named([](plan::Program& p) { p.texts[0] += " "; }), "texts");
-  EXPECT_EQ(named([](plan::Program& p) { p.symbols["n"] = Dim::symbol("n", 1, 2); }), "symbols");
-  EXPECT_EQ(named([](plan::Program& p) { p.steps.clear(); }),
+  EXPECT_EQ(named([](program::Program&) {}), "");
+  EXPECT_EQ(named([](program::Program& p) { p.log.clear(); }), "");
+  EXPECT_EQ(named([](program::Program& p) { p.seconds.clear(); }), "");
+  EXPECT_EQ(named([](program::Program& p) { p.threads = 7; }), "7 threads, not 1");
+  EXPECT_EQ(named([](program::Program& p) { p.texts[0] += " "; }), "texts");
+  EXPECT_EQ(named([](program::Program& p) { p.symbols["n"] = Dim::symbol("n", 1, 2); }), "symbols");
+  EXPECT_EQ(named([](program::Program& p) { p.steps.clear(); }),
             str("0 steps, not ", made.steps.size()));
-  EXPECT_EQ(named([](plan::Program& p) { p.steps[0].reads.push_back(0); }),
-            str("step 1, \"", made.steps[0].name, "\": reads"));
-  EXPECT_EQ(named([](plan::Program& p) { p.steps[0].kernel = "\x1b[2J"; }),
+  EXPECT_EQ(named([](program::Program& p) { p.views[0].offset += 64; }), "views");
+  EXPECT_EQ(named([](program::Program& p) { p.steps[0].calls.pop_back(); }),
+            str("step 1, \"", made.steps[0].name, "\": calls"));
+  EXPECT_EQ(named([](program::Program& p) {
+              bool changed = false;
+              each_argument(p.steps[0].calls[0], [&](program::ViewId& view, program::Access) {
+                if (!std::exchange(changed, true)) view = program::ViewId(view.index() + 1);
+              });
+            }),
+            str("step 1, \"", made.steps[0].name, "\": calls"));
+  EXPECT_EQ(named([](program::Program& p) { p.steps[0].kernel = "\x1b[2J"; }),
             str("step 1, \"", made.steps[0].name, "\": kernel \"\\u001b[2J\", not \"",
                 made.steps[0].kernel, "\""));
 }
@@ -240,7 +248,7 @@ TEST_F(CompileCache, WhatIsReadRunsTheSame) {
   for (bool from_cache : {false, true}) {
     Compiled now = compiled();
     ASSERT_EQ(now.from_cache, from_cache);
-    Executor executor(std::move(now.program), *target);
+    Executor executor(std::move(now.program), target->open());
     Array x(DType::f32, {6, 4}), w(DType::f32, {3, 4});
     for (int i = 0; i < 24; ++i) x.set(i, 0.25 * i - 2);
     for (int i = 0; i < 12; ++i) w.set(i, 0.5 - 0.125 * i);

@@ -350,10 +350,10 @@ graph use(x: f32[8,16]) state(w: f32[16,16] = ones, b: f32[16]) {
 TEST(CompiledSession, AProgramCanBeGiven) {
   Session s = make_session(ir::parse(kStep), "cpu", 0, 1);
   const RunRequest request{"step", feeds(), {}};
-  const plan::Program kept = *s.program(request);
+  const program::Program kept = *s.program(request);
   Session other = make_session(ir::parse(kStep), "cpu", 0, 1);
   other.use_program(request, kept);
-  EXPECT_EQ(plan::to_bytes(*other.program(request)), plan::to_bytes(kept));
+  EXPECT_EQ(program::to_bytes(*other.program(request)), program::to_bytes(kept));
   EXPECT_EQ(first(other.run(request), "loss"), first(s.run(request), "loss"));
   EXPECT_EQ(session().program(request), nullptr);
 }

@@ -153,9 +153,9 @@ TEST(TrainerFaults, DamagedProgramsArePlannedAnew) {
 /// Changes a run's program and makes its checksum right.
 template <class Change>
 void change_program(const std::string& path, Change change) {
-  plan::Program program = plan::from_bytes(io::read_file(path), path);
+  program::Program program = program::from_bytes(io::read_file(path), path);
   change(program);
-  io::write_file(path, {plan::to_bytes(program)});
+  io::write_file(path, {program::to_bytes(program)});
 }
 
 /// Code that would run as soon as it is loaded.
@@ -178,12 +178,14 @@ TEST(TrainerFaults, NothingOfAKeptProgramIsRun) {
     EXPECT_TRUE(said.ends_with("Remove it, and the run goes on by a plan made anew")) << said;
     return said;
   };
-  EXPECT_TRUE(holds(refusal([&](plan::Program& p) { p.texts[0] += leaves(marker); }), "(texts)"));
-  EXPECT_TRUE(holds(refusal([](plan::Program& p) { p.steps[1].kernel = "other"; }),
+  EXPECT_TRUE(
+      holds(refusal([&](program::Program& p) { p.texts[0] += leaves(marker); }), "(texts)"));
+  EXPECT_TRUE(holds(refusal([](program::Program& p) { p.steps[1].kernel = "other"; }),
                     "kernel \"other\", not \""));
-  EXPECT_TRUE(holds(refusal([](plan::Program& p) { p.steps.pop_back(); }), " steps, not "));
-  EXPECT_TRUE(holds(refusal([](plan::Program& p) { p.buffers.back().offset += 64; }), "buffers"));
-  EXPECT_TRUE(holds(refusal([](plan::Program& p) { p.tuning["choice-1"] = "1"; }), "tuning"));
+  EXPECT_TRUE(holds(refusal([](program::Program& p) { p.steps.pop_back(); }), " steps, not "));
+  EXPECT_TRUE(
+      holds(refusal([](program::Program& p) { p.buffers.back().offset += 64; }), "buffers"));
+  EXPECT_TRUE(holds(refusal([](program::Program& p) { p.tuning["choice-1"] = "1"; }), "tuning"));
   EXPECT_FALSE(fs::exists(marker));
   EXPECT_EQ(runs.end_of("run").state.step, 8);
   fs::remove(path);
@@ -202,7 +204,7 @@ TEST(TrainerFaults, AProgramOfAnotherBuildIsPlannedAnew) {
   const std::size_t build = origin.find("\"build\":\"") + 9;
   origin[build] = origin[build] == '0' ? '1' : '0';
   io::write_file(path + ".json", {origin});
-  change_program(path, [&](plan::Program& p) { p.texts[0] += leaves(marker); });
+  change_program(path, [&](program::Program& p) { p.texts[0] += leaves(marker); });
   runs.said.clear();
   EXPECT_TRUE(runs.resume("run").finished);
   EXPECT_TRUE(holds(runs.said, path + " was planned otherwise (texts) by another build of Plait"))

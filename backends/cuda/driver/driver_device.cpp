@@ -1,4 +1,4 @@
-// The device: one stream and the lanes beside it, copies through pinned memory, launches of one
+// The device: one stream and those beside it, copies through pinned memory, launches of one
 // parameter struct, recordings as CUDA graphs.
 #include "backends/cuda/driver/driver_device.h"
 
@@ -20,7 +20,7 @@
 namespace plait::cuda {
 namespace {
 
-constexpr int kStreams = 8;  // further lanes share them
+constexpr int kStreams = 8;  // further ones share them
 constexpr int kMostThreads = 1024;
 
 using Clock = std::chrono::steady_clock;
@@ -155,10 +155,10 @@ class DriverDevice : public Device {
     context_->must(api_.graph_launch(ours.handle(), main()), "run a recording");
   }
 
-  void fork(int lanes) override;
-  void lane(int which) override {
+  void fork(int streams) override;
+  void set_stream(int which) override {
     check(which >= 0 && which < forked_, "stream ", which, " of ", forked_);
-    lane_ = which % kStreams;
+    stream_ = which % kStreams;
   }
   void join() override;
   int signal() override;
@@ -181,7 +181,7 @@ class DriverDevice : public Device {
 
  private:
   CUstream main() const { return stream_at(0); }
-  CUstream current() const { return stream_at(static_cast<std::size_t>(lane_)); }
+  CUstream current() const { return stream_at(static_cast<std::size_t>(stream_)); }
   CUstream stream_at(std::size_t which) const {
     while (streams_.size() <= which) add_stream();
     return streams_[which];
@@ -190,7 +190,7 @@ class DriverDevice : public Device {
     if (!staging_) staging_ = std::make_unique<Staging>(api_);
     return *staging_;
   }
-  /// What copies and waits must be: not recorded, not on a lane.
+  /// What copies and waits must be: not recorded, not on a stream beside.
   void outside(const char* what) {
     check(!recording_, what, " in a recording");
     check(forked_ == 0, what, " between fork and join");
@@ -208,9 +208,9 @@ class DriverDevice : public Device {
   // Made when they are first needed: starting waits for nothing.
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<FeedStream> feeds_;
-  mutable std::vector<CUstream> streams_;  // one per lane that was needed so far
+  mutable std::vector<CUstream> streams_;  // one per stream that was needed so far
   mutable std::vector<CUevent> joins_;     // one per stream; the first is that of forks
-  int lane_ = 0, forked_ = 0;
+  int stream_ = 0, forked_ = 0;
   std::vector<CUevent> signals_;
   std::size_t signals_used_ = 0;
   bool recording_ = false;
@@ -327,21 +327,21 @@ void DriverDevice::abandon_recording() noexcept {
   if (api_.capture_end(main(), &graph) == CUDA_SUCCESS && graph) api_.graph_destroy(graph);
   recording_ = false;
   forked_ = 0;
-  lane_ = 0;
+  stream_ = 0;
 }
 
-void DriverDevice::fork(int lanes) {
+void DriverDevice::fork(int streams) {
   check(forked_ == 0, "a fork inside a fork");
-  check(lanes >= 1, "a fork into ", lanes, " streams");
+  check(streams >= 1, "a fork into ", streams, " streams");
   context_->enter();
-  const auto used = static_cast<std::size_t>(std::min(lanes, kStreams));
+  const auto used = static_cast<std::size_t>(std::min(streams, kStreams));
   stream_at(used - 1);
   if (used > 1) context_->must(api_.event_record(joins_[0], main(), 0), "fork streams");
   for (std::size_t i = 1; i < used; ++i) {
     context_->must(api_.stream_wait_event(streams_[i], joins_[0], 0), "fork streams");
   }
-  forked_ = lanes;
-  lane_ = 0;
+  forked_ = streams;
+  stream_ = 0;
   signals_used_ = 0;
 }
 
@@ -356,7 +356,7 @@ void DriverDevice::join() {
   context_->enter();
   const auto used = static_cast<std::size_t>(std::min(forked_, kStreams));
   forked_ = 0;
-  lane_ = 0;
+  stream_ = 0;
   for (std::size_t i = 1; i < used; ++i) {
     context_->must(api_.event_record(joins_[i], streams_[i], 0), "join streams");
     context_->must(api_.stream_wait_event(main(), joins_[i], 0), "join streams");

@@ -144,17 +144,17 @@ class EmulatedDevice : public Device {
 
   void write(char* to, const void* from, std::int64_t bytes) override {
     check(!recording_, "a write while launches are recorded");
-    check(lanes_ == 0, "a write between fork and join");
+    check(streams_ == 0, "a write between fork and join");
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
   void read(void* to, const char* from, std::int64_t bytes) override {
     check(!recording_, "a read while launches are recorded");
-    check(lanes_ == 0, "a read between fork and join");
+    check(streams_ == 0, "a read between fork and join");
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
   void zero(char* to, std::int64_t bytes) override { ask({{}, to, bytes}); }
   void copy(char* to, const char* from, std::int64_t bytes) override {
-    check(!recording_ && lanes_ == 0, "a copy in a recording, or between fork and join");
+    check(!recording_ && streams_ == 0, "a copy in a recording, or between fork and join");
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
 
@@ -184,7 +184,7 @@ class EmulatedDevice : public Device {
     recording_ = std::make_unique<EmulatedRecording>();
   }
   std::unique_ptr<Recording> end_recording() override {
-    check(recording_ != nullptr && lanes_ == 0, "no recording to end");
+    check(recording_ != nullptr && streams_ == 0, "no recording to end");
     return std::move(recording_);
   }
   void replay(const Recording& recording) override {
@@ -194,46 +194,46 @@ class EmulatedDevice : public Device {
     }
   }
 
-  void fork(int lanes) override {
-    check(lanes_ == 0 && lanes > 0, "a fork within a fork");
-    lanes_ = lanes;
-    lane_ = 0;
-    waiting_.assign(static_cast<std::size_t>(lanes), {});
+  void fork(int streams) override {
+    check(streams_ == 0 && streams > 0, "a fork within a fork");
+    streams_ = streams;
+    stream_ = 0;
+    waiting_.assign(static_cast<std::size_t>(streams), {});
     signals_ = 0;
   }
-  void lane(int which) override {
-    check(which >= 0 && which < lanes_, "stream ", which, " of ", lanes_);
-    lane_ = which;
+  void set_stream(int which) override {
+    check(which >= 0 && which < streams_, "stream ", which, " of ", streams_);
+    stream_ = which;
   }
   void join() override {
-    check(lanes_ > 0, "a join without a fork");
+    check(streams_ > 0, "a join without a fork");
     std::vector<std::deque<Queued>> waiting = std::move(waiting_);
-    lanes_ = lane_ = 0;
+    streams_ = stream_ = 0;
     std::vector<bool> given(static_cast<std::size_t>(signals_));
     for (std::size_t l = waiting.size(); l > 0;) {
-      std::deque<Queued>& lane = waiting[l - 1];
-      if (lane.empty() || (lane[0].await >= 0 && !given[static_cast<std::size_t>(lane[0].await)])) {
-        --l;  // the next lane, until it gives a signal
+      std::deque<Queued>& queue = waiting[l - 1];
+      if (queue.empty() || (queue[0].await >= 0 && !given[static_cast<std::size_t>(queue[0].await)])) {
+        --l;  // the next stream, until it gives a signal
         continue;
       }
-      const Queued next = std::move(lane.front());
-      lane.pop_front();
+      const Queued next = std::move(queue.front());
+      queue.pop_front();
       if (next.action) ask(*next.action);
       if (next.signal < 0) continue;
       given[static_cast<std::size_t>(next.signal)] = true;
       l = waiting.size();
     }
-    for (const std::deque<Queued>& lane : waiting)
-      check(lane.empty(), "streams wait for each other");
+    for (const std::deque<Queued>& queue : waiting)
+      check(queue.empty(), "streams wait for each other");
   }
   int signal() override {
-    check(lanes_ > 0, "a signal outside of a fork into streams");
-    waiting_[static_cast<std::size_t>(lane_)].push_back({{}, signals_, -1});
+    check(streams_ > 0, "a signal outside of a fork into streams");
+    waiting_[static_cast<std::size_t>(stream_)].push_back({{}, signals_, -1});
     return signals_++;
   }
   void await(int signal) override {
-    check(lanes_ > 0 && signal >= 0 && signal < signals_, "nobody gave signal ", signal);
-    waiting_[static_cast<std::size_t>(lane_)].push_back({{}, -1, signal});
+    check(streams_ > 0 && signal >= 0 && signal < signals_, "nobody gave signal ", signal);
+    waiting_[static_cast<std::size_t>(stream_)].push_back({{}, -1, signal});
   }
 
   int mark() override {
@@ -250,8 +250,8 @@ class EmulatedDevice : public Device {
 
  private:
   void ask(const Action& action) {
-    if (lanes_ > 0) {
-      waiting_[static_cast<std::size_t>(lane_)].push_back({action, -1, -1});
+    if (streams_ > 0) {
+      waiting_[static_cast<std::size_t>(stream_)].push_back({action, -1, -1});
     } else if (recording_ != nullptr) {
       recording_->actions.push_back(action);
     } else {
@@ -274,13 +274,13 @@ class EmulatedDevice : public Device {
   std::int64_t allocated_ = 0;
   std::array<std::vector<Fed>, 2> fed_;  // by slot
   std::unique_ptr<EmulatedRecording> recording_;
-  int lanes_ = 0, lane_ = 0;
-  /// What a lane does, gives or waits for.
+  int streams_ = 0, stream_ = 0;
+  /// What a stream does, gives or waits for.
   struct Queued {
     std::optional<Action> action;
     int signal = -1, await = -1;
   };
-  std::vector<std::deque<Queued>> waiting_;  // by lane, until they join
+  std::vector<std::deque<Queued>> waiting_;  // by stream, until they join
   int signals_ = 0;
   std::vector<std::chrono::steady_clock::time_point> marks_;
 };

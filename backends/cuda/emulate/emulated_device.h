@@ -1,6 +1,6 @@
 // A device without one, for tests: the same kernel text runs on the CPU, one thread of a block at a
 // time, in an order that differs from block to block. Memory is fenced and begins as 0xCD bytes;
-// launches of different lanes run last lane first, feeds come as late as they may. Slow, and
+// launches of different streams run last stream first, feeds come as late as they may. Slow, and
 // strict.
 #pragma once
 

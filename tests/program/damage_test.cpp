@@ -4,12 +4,12 @@
 #include <random>
 
 #include "base/hash.h"
-#include "plan/program.h"
-#include "tests/plan/same_program.h"
-#include "tests/plan/small_program.h"
+#include "program/program.h"
+#include "tests/program/same_program.h"
+#include "tests/program/small_program.h"
 #include "tests/raises.h"
 
-namespace plait::plan {
+namespace plait::program {
 namespace {
 
 using test::message_of;
@@ -19,7 +19,7 @@ std::string refusal(std::string_view bytes) {
 }
 
 /// A first line that fits the body.
-std::string sealed(const std::string& body, const std::string& format = "3") {
+std::string sealed(const std::string& body, const std::string& format = "4") {
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(fnv1a64(body)));
   return str("plait-plan ", format, " ", hash, " ", body.size(), "\n", body);
@@ -27,13 +27,13 @@ std::string sealed(const std::string& body, const std::string& format = "3") {
 
 std::string body_of(const std::string& bytes) { return bytes.substr(bytes.find('\n') + 1); }
 
-TEST(SaveDamage, WholeIsRead) {
+TEST(ProgramDamage, WholeIsRead) {
   const std::string bytes = to_bytes(small_program());
   EXPECT_EQ(sealed(body_of(bytes)), bytes);
   expect_same(small_program(), from_bytes(bytes, "my.plan"));
 }
 
-TEST(SaveDamage, CutAnywhere) {
+TEST(ProgramDamage, CutAnywhere) {
   const std::string bytes = to_bytes(small_program());
   EXPECT_EQ(refusal(""), "my.plan: this is not a plan");
   for (std::size_t n = 1; n < bytes.size(); ++n) {
@@ -46,7 +46,7 @@ TEST(SaveDamage, CutAnywhere) {
                 body_of(bytes).size(), " bytes): compile again"));
 }
 
-TEST(SaveDamage, OneBitAnywhere) {
+TEST(ProgramDamage, OneBitAnywhere) {
   const std::string bytes = to_bytes(small_program());
   const std::size_t line = bytes.find('\n');
   for (std::size_t i = 0; i < bytes.size() * 8; ++i) {
@@ -63,20 +63,20 @@ TEST(SaveDamage, OneBitAnywhere) {
   }
 }
 
-TEST(SaveDamage, MoreThanItSays) {
+TEST(ProgramDamage, MoreThanItSays) {
   EXPECT_EQ(refusal(to_bytes(small_program()) + " "),
             "my.plan: the plan is damaged (its first line does not fit it): compile again");
 }
 
-TEST(SaveDamage, AnotherVersion) {
+TEST(ProgramDamage, AnotherVersion) {
   const std::string body = body_of(to_bytes(small_program()));
   EXPECT_EQ(
-      refusal(sealed(body, "2")),
-      "my.plan: the plan was written by another version (format '2', this one has 3): compile "
+      refusal(sealed(body, "3")),
+      "my.plan: the plan was written by another version (format '3', this one has 4): compile "
       "again");
 }
 
-TEST(SaveDamage, RandomBytes) {
+TEST(ProgramDamage, RandomBytes) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     std::string bytes(random() % 400, '\0');
@@ -87,7 +87,7 @@ TEST(SaveDamage, RandomBytes) {
 }
 
 /// Whatever stands behind a right hash is read or refused; what is read can be written again.
-TEST(SaveDamage, ChangedAndSealedAgain) {
+TEST(ProgramDamage, ChangedAndSealedAgain) {
   const std::string body = body_of(to_bytes(small_program()));
   std::mt19937 random(11);
   int read = 0, refused = 0;
@@ -122,7 +122,7 @@ TEST(SaveDamage, ChangedAndSealedAgain) {
   EXPECT_GT(refused, 10000);
 }
 
-TEST(SaveDamage, OtherMembers) {
+TEST(ProgramDamage, OtherMembers) {
   const auto changed = [](const std::string& from, const std::string& to) {
     std::string body = body_of(to_bytes(small_program()));
     const std::size_t at = body.find(from);
@@ -136,7 +136,9 @@ TEST(SaveDamage, OtherMembers) {
   EXPECT_EQ(changed("offset 64", "shift 64"),
             "'offset' is expected, found 'shift'): compile again");
   EXPECT_EQ(changed("offset 64", "offset x"), "a number is expected): compile again");
-  EXPECT_EQ(changed("space arena", "space attic"), "unknown word 'attic'): compile again");
+  EXPECT_EQ(changed("region arena", "region attic"), "unknown word 'attic'): compile again");
+  EXPECT_EQ(changed("access write", "access both"), "unknown word 'both'): compile again");
+  EXPECT_EQ(changed("view 3", "view -2"), "no id is -2): compile again");
   EXPECT_EQ(changed("whole 0", "whole 2"), "0 or 1 is expected): compile again");
   EXPECT_EQ(changed("loop {", "loup {"), "unknown word 'loup'): compile again");
   EXPECT_EQ(changed("rows \"n\"", "rows \"m\""), "unknown symbol 'm'): compile again");
@@ -157,4 +159,4 @@ TEST(SaveDamage, OtherMembers) {
 }
 
 }  // namespace
-}  // namespace plait::plan
+}  // namespace plait::program

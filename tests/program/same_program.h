@@ -7,15 +7,17 @@
 #include <bit>
 #include <tuple>
 
-#include "plan/program.h"
+#include "program/program.h"
 
-namespace plait::plan {
+namespace plait::program {
 
 // clang-format off
 inline auto members(const Function& x) { const auto& [a, b] = x; return std::tie(a, b); }
+inline auto members(const Argument& x) { const auto& [a, b] = x; return std::tie(a, b); }
+inline auto members(const Workspace& x) { const auto& [a, b] = x; return std::tie(a, b); }
 inline auto members(const LoopCall& x) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = x;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = x;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
 }
 inline auto members(const loop::AxisOf<Dim>& x) {
   const auto& [a, b, c, d, e, f] = x;
@@ -26,24 +28,24 @@ inline auto members(const loop::Contraction& x) {
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
 }
 inline auto members(const ProductCall::Part& x) {
-  const auto& [a, b, c, d, e, f, g] = x;
-  return std::tie(a, b, c, d, e, f, g);
+  const auto& [a, b, c, d, e, f, g, h, i] = x;
+  return std::tie(a, b, c, d, e, f, g, h, i);
 }
 inline auto members(const ProductCall& x) {
   const auto& [a, b, c, d, e] = x;
   return std::tie(a, b, c, d, e);
 }
 inline auto members(const HandCall& x) {
-  const auto& [a, b, c, d, e, f] = x;
-  return std::tie(a, b, c, d, e, f);
+  const auto& [a, b, c, d, e, f, g] = x;
+  return std::tie(a, b, c, d, e, f, g);
 }
 inline auto members(const Buffer& x) {
   const auto& [a, b, c, d, e, f] = x;
   return std::tie(a, b, c, d, e, f);
 }
-inline auto members(const Held& x) {
-  const auto& [a, b, c, d] = x;
-  return std::tie(a, b, c, d);
+inline auto members(const View& x) {
+  const auto& [a, b, c, d, e] = x;
+  return std::tie(a, b, c, d, e);
 }
 inline auto members(const Step& x) {
   const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = x;
@@ -137,4 +139,4 @@ inline void expect_same(const Program& x, const Program& y) {
   });
 }
 
-}  // namespace plait::plan
+}  // namespace plait::program

@@ -1,5 +1,5 @@
 // A target that only plans: large products lie apart from what follows them, and so many of one
-// shape share a launch; bare ones too where that is asked for.
+// shape are one grouped launch; bare ones too where that is asked for.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,25 +9,27 @@
 #include <vector>
 
 #include "backends/backends.h"
+#include "backends/runtime.h"
 #include "base/text.h"
-#include "plan/program.h"
+#include "plan/draft.h"
+#include "program/program.h"
 #include "run/compile.h"
 
 namespace plait::plan {
 
 inline constexpr std::int64_t kLarge =
     64'000'000;  // operations; smaller products are joined elsewhere
-inline constexpr std::int64_t kAlone = 1 << 20, kGathered = 3 << 10;  // bytes of workspace
+inline constexpr std::int64_t kAlone = 1 << 20, kGrouped = 3 << 10;  // bytes of workspace
 inline constexpr int kNever = 0;
 
 enum class Bare { kAlone, kTogether };
 
 /// The cpu's, but large products lie apart from what follows them, and `most` share a launch.
-class Gathers : public Target {
+class Batches : public Target {
  public:
-  explicit Gathers(int most, Bare bare = Bare::kAlone) : most_(most), bare_(bare) {}
-  std::string_view name() const override { return "gathers"; }
-  std::string identity() const override { return str("gathers ", most_); }
+  explicit Batches(int most, Bare bare = Bare::kAlone) : most_(most), bare_(bare) {}
+  std::string_view name() const override { return "batches"; }
+  std::string identity() const override { return str("batches ", most_); }
   int threads() const override { return 1; }
   Decision has_hand(const std::string& op) const override { return cpu_->has_hand(op); }
   PrintedLoop print(const loop::Kernel& kernel, bool fixed) const override {
@@ -65,16 +67,10 @@ class Gathers : public Target {
     out.print.call.table = true;
     out.print.text = "void k_pair_0123456789abcdef(void) {}\n";
     out.most = most_;
-    out.shared_bytes = bare ? 0 : kGathered;
+    out.shared_bytes = bare ? 0 : kGrouped;
     return out;
   }
-  std::unique_ptr<plait::Space> allocate(std::int64_t, const std::string&) const override {
-    throw Bug("this target only plans");
-  }
-  std::unique_ptr<Code> load(const std::vector<std::vector<Call>>&, const std::vector<std::string>&,
-                             bool) const override {
-    throw Bug("this target only plans");
-  }
+  std::unique_ptr<Runtime> open() const override { throw Bug("this target only plans"); }
 
  private:
   std::unique_ptr<Target> cpu_ = make_target("cpu", 1);
@@ -82,13 +78,13 @@ class Gathers : public Target {
   Bare bare_;
 };
 
-inline Program planned(const ir::Graph& graph, int most, Bare bare = Bare::kAlone) {
-  return compile(graph, Gathers(most, bare), {.plan = {}, .use_cache = false}).program;
+inline program::Program planned(const ir::Graph& graph, int most, Bare bare = Bare::kAlone) {
+  return compile(graph, Batches(most, bare), {.plan = {}, .use_cache = false}).program;
 }
 
 inline std::vector<const ProductCall*> products_of(const Step& step) {
   std::vector<const ProductCall*> out;
-  for (const Call& call : step.calls) {
+  for (const program::Call& call : step.calls) {
     if (const auto* product = std::get_if<ProductCall>(&call)) out.push_back(product);
   }
   return out;
@@ -97,7 +93,7 @@ inline std::vector<const ProductCall*> products_of(const Step& step) {
 inline bool is_tabled(const ProductCall& call) { return call.parts[0].generated.table; }
 
 /// How many products each step has that has more than one, in their order.
-inline std::vector<std::size_t> shared_launches(const std::vector<Step>& steps) {
+inline std::vector<std::size_t> grouped_launches(const std::vector<Step>& steps) {
   std::vector<std::size_t> out;
   for (const Step& s : steps) {
     if (const std::size_t count = products_of(s).size(); count > 1) out.push_back(count);

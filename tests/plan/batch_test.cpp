@@ -1,4 +1,4 @@
-// Products that share a launch: which are gathered, what becomes of their steps, and that every
+// Products of one grouped launch: which are batched, what becomes of their steps, and that every
 // step still finds what it reads.
 #include <algorithm>
 #include <map>
@@ -8,73 +8,99 @@
 #include "ir/text.h"
 #include "models/registry.h"
 #include "plan/draft.h"
-#include "tests/plan/gathers.h"
-#include "tests/plan/same_program.h"
+#include "tests/plan/batches.h"
+#include "tests/program/same_program.h"
 
 namespace plait::plan {
 namespace {
 
-// --- What a gathered step is. ---
+// --- What a batched step is. ---
 
-bool has(const std::vector<int>& list, int x) {
+using program::Access;
+using program::Binding;
+using program::Buffer;
+using program::BufferId;
+using program::Call;
+using program::Program;
+using program::StateBinding;
+using program::View;
+using program::Workspace;
+
+template <class T>
+bool has(const std::vector<T>& list, const T& x) {
   return std::find(list.begin(), list.end(), x) != list.end();
 }
 
-std::vector<int> buffers_of(Call call) {
-  std::vector<int> out;
-  each_buffer(call, [&](int b) {
-    if (b >= 0) out.push_back(b);
+/// What a call touches, or writes alone.
+std::vector<BufferId> buffers_of(const Program& program, const Call& call, bool written = false) {
+  std::vector<BufferId> out;
+  each_argument(call, [&](ViewId v, Access access) {
+    if (access == Access::kWrite || !written) out.push_back(program.view(v).buffer);
   });
   return out;
 }
 
-/// Calls of a step run together: what one writes, no other touches.
-void check_calls_are_apart(const Step& step) {
+/// Calls of a step run together: what one writes, no other touches, and each has a workspace.
+void check_calls_are_apart(const Program& program, const Step& step) {
+  std::int64_t end = 0;
   for (const Call& one : step.calls) {
+    const std::vector<BufferId> written = buffers_of(program, one, true);
+    EXPECT_FALSE(written.empty());
     for (const Call& other : step.calls) {
       if (&one == &other) continue;
-      for (int b : buffers_of(one)) {
-        EXPECT_FALSE(has(step.writes, b) && has(buffers_of(other), b)) << "buffer " << b;
+      for (BufferId b : buffers_of(program, other)) {
+        EXPECT_FALSE(has(written, b)) << "buffer " << b.number();
       }
     }
+    const Workspace& workspace = std::get<ProductCall>(one).parts[0].workspace;
+    EXPECT_EQ(workspace.offset, end);
+    end += workspace.bytes;
   }
+  EXPECT_EQ(end, step.shared_bytes);
 }
 
-void check_shared_step(const Step& step) {
+void check_grouped_step(const Program& program, const Step& step) {
   SCOPED_TRACE(step.name);
   const std::vector<const ProductCall*> calls = products_of(step);
   EXPECT_EQ(calls.size(), step.calls.size());
-  const bool bare = calls[0]->c >= 0;
-  EXPECT_EQ(step.shared_bytes, bare ? 0 : kGathered * static_cast<std::int64_t>(calls.size()));
+  const bool bare = calls[0]->c.valid();
+  const std::vector<ViewId> reads = program::uses_of(step).reads;
+  EXPECT_EQ(step.shared_bytes, bare ? 0 : kGrouped * static_cast<std::int64_t>(calls.size()));
   EXPECT_EQ(step.kernel, "loop.pair.01234567");
   for (const ProductCall* call : calls) {
     ASSERT_EQ(call->parts.size(), 1u);
     const ProductCall::Part& part = call->parts[0];
     EXPECT_TRUE(part.generated.table);
-    EXPECT_EQ(call->c >= 0, bare);
-    EXPECT_EQ(part.generated.buffers, (std::vector<int>{call->a, call->b, bare ? call->c : -1}));
+    EXPECT_EQ(call->c.valid(), bare);
+    EXPECT_EQ(part.workspace.bytes, bare ? 0 : kGrouped);
+    ASSERT_EQ(part.generated.arguments.size(), 3u);
+    const ViewId operands[] = {call->a, call->b, call->c};
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(part.generated.arguments[i].view, operands[i]);
+      EXPECT_EQ(part.generated.arguments[i].access, i < 2 ? Access::kRead : Access::kWrite);
+    }
     EXPECT_EQ(part.generated.function.name, "k_pair_0123456789abcdef");
     EXPECT_EQ(part.variant, "");
     EXPECT_EQ(part.epilogue.name, calls[0]->parts[0].epilogue.name);
     EXPECT_EQ(part.epilogue.name.empty(), bare);
-    EXPECT_EQ(std::count(part.buffers.begin(), part.buffers.end(), -1), bare ? 0 : 1);
-    EXPECT_TRUE(has(step.reads, call->a) && has(step.reads, call->b));
+    EXPECT_EQ(std::count_if(part.arguments.begin(), part.arguments.end(),
+                            [](const program::Argument& a) { return !a.view.valid(); }),
+              bare ? 0 : 1);
+    EXPECT_TRUE(has(reads, call->a) && has(reads, call->b));
   }
-  check_calls_are_apart(step);
+  check_calls_are_apart(program, step);
 }
 
 // --- That steps find what they read. ---
 
-/// What lies in the buffers while the steps run one after the other.
+/// What lies where the views are while the steps run one after the other.
 class Contents {
  public:
   explicit Contents(const Program& p) : p_(p), graph_(ir::parse_graph(p.graph_text)) {
-    for (const StateBinding& s : p.states) put(p.values[at(s.held)].buffer, s.state.name);
-    for (const Binding& c : p.rounded) put(p.values[at(c.held)].buffer, rounded(c));
-    for (const Binding& f : p.feeds) put(p.values[at(f.held)].buffer, f.name);
-    for (const auto& [held, _] : p.constants) {
-      put(p.values[at(held)].buffer, p.values[at(held)].name);
-    }
+    for (const StateBinding& s : p.states) put(s.view, s.state.name);
+    for (const Binding& c : p.rounded) put(c.view, rounded(c));
+    for (const Binding& f : p.feeds) put(f.view, f.name);
+    for (const auto& [view, _] : p.constants) put(view, p.view(view).name);
   }
 
   void run() {
@@ -88,31 +114,30 @@ class Contents {
           expect_inputs(s, node, made);
         }
       }
-      for (int b : s.writes) write(s, b, made);
+      for (ViewId v : program::uses_of(s).writes) write(s, v, made);
     }
     for (const ir::NextState& n : graph_.nexts) {
-      EXPECT_EQ(lies_[state_buffer(n.state)], graph_.value(n.value).name);
+      EXPECT_EQ(lies_at(state_view(n.state)), graph_.value(n.value).name);
     }
     for (const Binding& c : p_.rounded) {
-      EXPECT_EQ(lies_[p_.values[at(c.held)].buffer], rounded(c));
+      EXPECT_EQ(lies_at(c.view), rounded(c));
     }
     for (std::size_t i = 0; i < graph_.fetches.size(); ++i) {
-      const int b = p_.values[at(p_.fetches[i].held)].buffer;
-      EXPECT_EQ(lies_[b], graph_.value(graph_.fetches[i].value).name);
+      EXPECT_EQ(lies_[p_.fetches[i].view], graph_.value(graph_.fetches[i].value).name);
     }
   }
 
  private:
-  int state_buffer(const std::string& name) const {
+  ViewId state_view(const std::string& name) const {
     for (const StateBinding& s : p_.states) {
-      if (s.state.name == name) return p_.values[at(s.held)].buffer;
+      if (s.state.name == name) return s.view;
     }
-    return -1;
+    return {};
   }
 
   /// The value that a kept copy of a state stands for.
   std::string rounded(const Binding& copy) const {
-    const std::string& name = p_.values[at(copy.held)].name;
+    const std::string& name = p_.view(copy.view).name;
     return name.substr(0, name.rfind(".kept"));
   }
 
@@ -128,8 +153,8 @@ class Contents {
   }
 
   bool is_held(const std::string& name) const {
-    return std::any_of(p_.values.begin(), p_.values.end(),
-                       [&](const Held& h) { return h.name == name; });
+    return std::any_of(p_.views.begin(), p_.views.end(),
+                       [&](const View& v) { return v.name == name; });
   }
 
   /// What has no memory is computed where it is read, of its own inputs.
@@ -143,34 +168,53 @@ class Contents {
   }
 
   void expect_read(const Step& s, const std::string& value) {
-    EXPECT_TRUE(std::any_of(s.reads.begin(), s.reads.end(),
-                            [&](int b) { return lies_.count(b) && lies_.at(b) == value; }))
+    const std::vector<ViewId> reads = program::uses_of(s).reads;
+    EXPECT_TRUE(std::any_of(reads.begin(), reads.end(),
+                            [&](ViewId v) { return lies_.count(v) && lies_.at(v) == value; }))
         << value << " does not lie where the step reads";
   }
 
-  void write(const Step& s, int buffer, const std::set<std::string>& made) {
-    if (s.kind == "copy") return put(buffer, s.nodes[0]);
-    for (const Held& h : p_.values) {
-      const std::string name = h.name.substr(0, h.name.rfind(".again"));
-      if (h.buffer == buffer && made.count(name)) put(buffer, name);
+  void write(const Step& s, ViewId view, const std::set<std::string>& made) {
+    if (s.kind == "copy") return put(view, s.nodes[0]);
+    const std::string& name = p_.view(view).name;
+    const std::string value = name.substr(0, name.rfind(".recomputed"));
+    EXPECT_TRUE(made.count(value)) << name << " is none of the step's nodes";
+    put(view, value);
+  }
+
+  struct Range {
+    program::Region region;
+    std::int64_t begin, end;
+    bool operator==(const Range&) const = default;
+  };
+  Range range_of(ViewId id) const {
+    const Buffer& b = p_.buffer_of(id);
+    const std::int64_t begin = b.offset + p_.view(id).offset;
+    return {b.region, begin, begin + p_.view(id).type.bytes().hi()};
+  }
+
+  /// Whichever view it was written by.
+  std::string lies_at(ViewId view) const {
+    for (const auto& [other, value] : lies_) {
+      if (range_of(other) == range_of(view)) return value;
     }
+    return "";
   }
 
   /// What lay in the same bytes is gone.
-  void put(int buffer, const std::string& value) {
-    const Buffer& to = p_.buffers[at(buffer)];
+  void put(ViewId view, const std::string& value) {
+    const Range to = range_of(view);
     for (auto it = lies_.begin(); it != lies_.end();) {
-      const Buffer& x = p_.buffers[at(it->first)];
-      const bool meets =
-          x.space == to.space && x.offset < to.offset + to.bytes && to.offset < x.offset + x.bytes;
+      const Range x = range_of(it->first);
+      const bool meets = x.region == to.region && x.begin < to.end && to.begin < x.end;
       it = meets ? lies_.erase(it) : std::next(it);
     }
-    lies_[buffer] = value;
+    lies_[view] = value;
   }
 
   const Program& p_;
   ir::Graph graph_;
-  std::map<int, std::string> lies_;
+  std::map<ViewId, std::string> lies_;
 };
 
 void check_program(const Program& program) {
@@ -181,7 +225,7 @@ void check_program(const Program& program) {
   std::size_t tabled = 0;
   for (const Step& s : program.steps) {
     const std::vector<const ProductCall*> calls = products_of(s);
-    if (calls.size() > 1) check_shared_step(s);
+    if (calls.size() > 1) check_grouped_step(program, s);
     for (const ProductCall* call : calls) {
       tabled += is_tabled(*call);
       EXPECT_EQ(is_tabled(*call), calls.size() > 1) << s.name;
@@ -190,7 +234,7 @@ void check_program(const Program& program) {
   EXPECT_EQ(logged.size(), tabled);
   Contents(program).run();
   const std::string bytes = to_bytes(program);
-  const Program read = from_bytes(bytes, "memory");
+  const Program read = program::from_bytes(bytes, "memory");
   expect_same(program, read);
   EXPECT_EQ(to_bytes(read), bytes);
 }
@@ -217,26 +261,26 @@ ir::Graph updates(int count, const std::string& more = "", const std::string& si
 
 using Counts = std::vector<std::size_t>;
 
-TEST(Gather, NothingWhereTheTargetHasNoSuchLaunch) {
+TEST(Batch, NothingWhereTheTargetHasNoSuchLaunch) {
   const Program program = planned(updates(5), kNever);
-  EXPECT_EQ(shared_launches(program.steps), Counts{});
+  EXPECT_EQ(grouped_launches(program.steps), Counts{});
   EXPECT_EQ(program.shared_bytes, kAlone);
   for (const LogEntry& e : program.log) EXPECT_NE(e.what, "grouped");
   check_program(program);
 }
 
-TEST(Gather, AsManyAsShareALaunch) {
+TEST(Batch, AsManyAsShareALaunch) {
   const std::map<int, Counts> expected = {{1, {}},  {2, {2, 2}}, {3, {3, 2}},
                                           {4, {4}}, {5, {5}},    {9, {5}}};
   for (const auto& [most, counts] : expected) {
     SCOPED_TRACE(str("at most ", most));
     const Program program = planned(updates(5), most);
-    EXPECT_EQ(shared_launches(program.steps), counts);
+    EXPECT_EQ(grouped_launches(program.steps), counts);
     check_program(program);
   }
 }
 
-TEST(Gather, AStepIsTheSumOfItsProducts) {
+TEST(Batch, AStepIsTheSumOfItsProducts) {
   const Program apart = planned(updates(3), kNever), shared = planned(updates(3), 3);
   ASSERT_EQ(shared.steps.size(), 1u);
   const Step& s = shared.steps[0];
@@ -252,14 +296,14 @@ TEST(Gather, AStepIsTheSumOfItsProducts) {
   EXPECT_EQ(s.operations, operations);
   EXPECT_EQ(s.bytes_read, read);
   EXPECT_EQ(s.bytes_written, written);
-  EXPECT_EQ(shared.shared_bytes, 3 * kGathered);
+  EXPECT_EQ(shared.shared_bytes, 3 * kGrouped);
   EXPECT_EQ(shared.arena_bytes, apart.arena_bytes);  // the states are advanced in place
   EXPECT_EQ(std::count_if(shared.texts.begin(), shared.texts.end(),
                           [](const std::string& t) { return t.find("k_pair_") != t.npos; }),
             1);
 }
 
-TEST(Gather, SmallProductsAreNotAskedFor) {
+TEST(Batch, SmallProductsAreNotAskedFor) {
   const Program program = planned(updates(4, "", "64"), 4);
   for (const Step& s : program.steps) {
     for (const ProductCall* call : products_of(s)) EXPECT_FALSE(is_tabled(*call));
@@ -277,7 +321,7 @@ void expect_apart_though_equal(const Program& program) {
   }
   ASSERT_EQ(behind.size(), 2u);
   EXPECT_EQ(behind[0], behind[1]);
-  EXPECT_EQ(shared_launches(program.steps), Counts{});
+  EXPECT_EQ(grouped_launches(program.steps), Counts{});
   check_program(program);
 }
 
@@ -293,22 +337,22 @@ Program two_updates(const std::string& first, const std::string& more, const std
       2);
 }
 
-TEST(Gather, TwoThatNeedNothingOfEachOther) {
-  EXPECT_EQ(shared_launches(two_updates("d", "", "x").steps), Counts{2});
+TEST(Batch, TwoThatNeedNothingOfEachOther) {
+  EXPECT_EQ(grouped_launches(two_updates("d", "", "x").steps), Counts{2});
 }
 
-TEST(Gather, NotWhatIsMadeFromTheFirstOnesUpdate) {
+TEST(Batch, NotWhatIsMadeFromTheFirstOnesUpdate) {
   expect_apart_though_equal(two_updates("d", "", "%u"));
 }
 
-TEST(Gather, NotPastWhoReadsWhatItWrote) {
+TEST(Batch, NotPastWhoReadsWhatItWrote) {
   expect_apart_though_equal(two_updates("d",
                                         "%s = softmax(%u, axis=1) : bf16[512,512]\n"
                                         "%t = softmax(%s, axis=0) : bf16[512,512]\n",
                                         "%t"));
 }
 
-TEST(Gather, NotWhereOneAdvancesWhatTheOtherMultiplies) {
+TEST(Batch, NotWhereOneAdvancesWhatTheOtherMultiplies) {
   const Program program = two_updates("w", "", "d");
   expect_apart_though_equal(program);
   for (const LogEntry& e : program.log) EXPECT_NE(e.what, "copied") << e.node;
@@ -330,19 +374,19 @@ void check_network(const std::string& spec, const Counts& shapes) {
                                   [](const ir::Graph& g) { return g.name == "train"; });
   ASSERT_NE(train, package.graphs.end());
   const Program apart = planned(*train, kNever);
-  EXPECT_EQ(shared_launches(apart.steps), Counts{});
+  EXPECT_EQ(grouped_launches(apart.steps), Counts{});
   check_program(apart);
   for (int most : {2, 3, 64}) {
     SCOPED_TRACE(str("at most ", most));
     const Program program = planned(*train, most);
-    Counts counts = shared_launches(program.steps);
+    Counts counts = grouped_launches(program.steps);
     std::sort(counts.begin(), counts.end());
     EXPECT_EQ(counts, launches_of(shapes, static_cast<std::size_t>(most)));
     check_program(program);
   }
 }
 
-TEST(Gather, Rwkv) {  // five square weights in a layer and two in the head; ffn's key and value
+TEST(Batch, Rwkv) {  // five square weights in a layer and two in the head; ffn's key and value
   check_network("rwkv4?layers=3&width=256&vocab=512&context=512&batch=2&train=1&precision=bf16",
                 {17, 3, 3});
 }
@@ -355,7 +399,7 @@ std::set<std::string> paths_of(const Step& step, const ir::Graph& graph) {
   return out;
 }
 
-TEST(Gather, KeyValueAndReceptance) {
+TEST(Batch, KeyValueAndReceptance) {
   const ir::Package package = models::build(
       "rwkv4?layers=2&width=256&vocab=512&context=512&batch=2&train=1&precision=bf16");
   const Program program = planned(package.graphs.at(0), 8, Bare::kTogether);
@@ -365,7 +409,7 @@ TEST(Gather, KeyValueAndReceptance) {
   std::map<std::set<std::string>, int> found;  // bare ones that share a launch
   for (const Step& s : program.steps) {
     const std::vector<const ProductCall*> calls = products_of(s);
-    if (calls.size() > 1 && calls[0]->c >= 0) ++found[paths_of(s, graph)];
+    if (calls.size() > 1 && calls[0]->c.valid()) ++found[paths_of(s, graph)];
   }
   for (const std::string layer : {"blocks.0.att.", "blocks.1.att."}) {
     const std::string key = layer + "key", value = layer + "value";
@@ -375,7 +419,7 @@ TEST(Gather, KeyValueAndReceptance) {
   }
 }
 
-TEST(Gather, Gpt2) {  // four weights in a layer
+TEST(Batch, Gpt2) {  // four weights in a layer
   check_network(
       "gpt2?layers=3&width=256&heads=4&vocab=512&context=512&batch=2&train=1&precision=bf16",
       {3, 3, 3, 3});

@@ -7,9 +7,9 @@
 #include "ir/text.h"
 #include "models/registry.h"
 #include "run/compile.h"
-#include "tests/plan/same_program.h"
+#include "tests/program/same_program.h"
 
-namespace plait::plan {
+namespace plait::program {
 namespace {
 
 Program planned(const ir::Graph& graph) {
@@ -36,11 +36,11 @@ void check_model(const std::string& spec) {
   }
 }
 
-TEST(Save, Mlp) { check_model("mlp?train=1"); }
-TEST(Save, ConvolutionsInTraining) { check_model("resnet50?batch=2&image=32&train=1"); }
-TEST(Save, Rwkv) { check_model("rwkv4?layers=2&width=32&vocab=64&context=16&train=1"); }
+TEST(ProgramText, Mlp) { check_model("mlp?train=1"); }
+TEST(ProgramText, ConvolutionsInTraining) { check_model("resnet50?batch=2&image=32&train=1"); }
+TEST(ProgramText, Rwkv) { check_model("rwkv4?layers=2&width=32&vocab=64&context=16&train=1"); }
 
-TEST(Save, SymbolicSizes) {
+TEST(ProgramText, SymbolicSizes) {
   const Program program = planned(ir::parse_graph(R"(
     symbol batch = 1..512
     graph g(x: f32[batch,64]) state(w: f32[96,64] = normal(std=0.1)) {
@@ -56,7 +56,7 @@ TEST(Save, SymbolicSizes) {
   EXPECT_TRUE(symbolic);
 }
 
-TEST(Save, ConstantsAndHandKernels) {
+TEST(ProgramText, ConstantsAndHandKernels) {
   const Program program = planned(ir::parse_graph(R"(
     graph g(x: f32[3,5]) {
       %c = constant(value=f32[5]{1.0,-0.0,inf,3.5,0.1}) : f32[5]
@@ -91,35 +91,50 @@ ir::Attrs attrs_of_all_kinds(const Dim& n) {
   return attrs;
 }
 
-TEST(Save, WhatNoNetworkHas) {
+TEST(ProgramText, WhatNoNetworkHas) {
   Program p;
   p.symbols = {{"n", Dim::symbol("n", 2, 9)}, {"m", Dim::symbol("m", 0, 100)}};
   const Dim n = p.symbols["n"], m = p.symbols["m"];
   p.graph_name = "";
   p.threads = 3;
-  p.buffers = {{"a b", Space::kState, 128, 64, 0, 4}, {"", Space::kConstant, 64, 0, 1, 1}};
+  p.buffers = {{"a b", Region::kState, 128, 64, 0, 4}, {"", Region::kConstant, 64, 0, 1, 1}};
   p.states_bytes = 192;
+  p.shared_bytes = p.persistent_bytes = 64;
+  p.side_bytes = 7;
+  p.streams = 2;
+  p.thread_bytes = 3;
+  p.scratch_bytes = 200;
   const ir::Type spread{
       DType::i8, {n, 4}, {"cuda", {0, 1, 2, 3}, {2, 2}, {{ir::Layout::kSplit, 1}, {}}}};
-  p.values = {{"v", spread, {1, 0}, 0}, {"c", {DType::i16, {0}}, {0}, 1}};
-  p.states = {{{"s", spread, ir::Role::kCounter, {"uniform", attrs_of_all_kinds(n)}}, 0}};
-  p.constants = {{1, Array(DType::i16, {0})}};
-  p.feeds = {{"v", 0}};
-  HandCall hand{"op", attrs_of_all_kinds(n), {spread}, {spread, spread}, {-1}, {0, -1}};
-  ProductCall product{.a = 0, .b = 1, .c = -1, .b_constant = true, .parts = {}};
+  const ViewId none, v(0), c(1), o(2);
+  p.views = {{"v", spread, {1, 0}, BufferId(0)},
+             {"c", {DType::i16, {0}}, {0}, BufferId(1)},
+             {"o", {DType::f16, {n}}, {0}, BufferId(0), 64}};
+  p.states = {{{"s", spread, ir::Role::kCounter, {"uniform", attrs_of_all_kinds(n)}}, v}};
+  p.constants = {{c, Array(DType::i16, {0})}};
+  p.feeds = {{"v", v}};
+  HandCall hand{"op", attrs_of_all_kinds(n), {spread}, {spread, spread}, {none}, {v, none}, {3, 4}};
+  ProductCall product{.a = v, .b = c, .c = none, .b_constant = true, .parts = {}};
   ProductCall::Part part;
   part.contraction.k = {{min(n, m), floordiv(m * n + 1, 2), mod(m, 3), max(n, 5), -1, n - 7}};
   part.contraction.guarded = true;
   part.contraction.a0 = Dim(0) - n;
   part.epilogue = {"k_e", {n, m}};
-  part.buffers = {1, 0};
+  part.arguments = {{}, {c}, {o, Access::kWrite}};
+  part.workspace = {5, 6};
+  part.packed = {7, 8};
   part.variant = "tile 6x16";
   product.parts = {part, part};
   product.parts[1].generated.function.name = "k_g";
-  LoopCall loop{{"k_l", {}}, {0}, {n * m}, 2, n, m, 3, n * n * n};
-  p.steps.resize(2);
-  p.steps[0].calls = {hand, product, loop};
-  p.steps[1].operations = n * m;
+  LoopCall loop{{"k_l", {}}, {{v}}, {n * m}, 2, n, m, 3, n * n * n};
+  loop.workspace = {9, 10};
+  p.steps.resize(3);
+  p.steps[0].calls = {hand};
+  p.steps[1].calls = {product, loop};
+  p.steps[0].shared_bytes = p.steps[1].shared_bytes = 60;
+  p.steps[2].operations = n * m;
+  p.steps[2].stream = 1;
+  p.steps[2].waits = {StepId(0), StepId(1)};
   p.seconds = {{"place", 0.1}, {"", 1e-300}};
   p.log = {{"pass", "node", "what\n", "why"}, {}};
   p.texts = {"void k_l() { /* 3:abc */ }\n", ""};
@@ -128,4 +143,4 @@ TEST(Save, WhatNoNetworkHas) {
 }
 
 }  // namespace
-}  // namespace plait::plan
+}  // namespace plait::program

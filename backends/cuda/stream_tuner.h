@@ -1,4 +1,4 @@
-// Which of two ways to run the same steps is the faster one: a few runs of each, in turn.
+// Whether the same steps run faster on several streams or in one: a few runs of each, in turn.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 
 namespace plait::cuda {
 
-class Pace {
+class StreamTuner {
  public:
-  enum Way { kLaned, kInOrder };
+  enum Way { kStreams, kInOrder };
 
   bool decided() const { return decided_; }
   /// Of the next run.
@@ -24,13 +24,13 @@ class Pace {
   void took(double seconds) {
     double& best = best_[way_];
     best = std::min(best, seconds);
-    if (++runs_ == 2 * kRuns) return decide(best_[kInOrder] < best_[kLaned] ? kInOrder : kLaned);
-    way_ = way_ == kLaned ? kInOrder : kLaned;
+    if (++runs_ == 2 * kRuns) return decide(best_[kInOrder] < best_[kStreams] ? kInOrder : kStreams);
+    way_ = way_ == kStreams ? kInOrder : kStreams;
   }
 
   /// What was measured does not hold any more; what is decided stays.
   void start_over() {
-    if (!decided_) *this = Pace();
+    if (!decided_) *this = StreamTuner();
   }
 
  private:
@@ -38,7 +38,7 @@ class Pace {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   std::array<double, 2> best_{kNever, kNever};
-  Way way_ = kLaned;
+  Way way_ = kStreams;
   int runs_ = 0;
   bool decided_ = false;
 };
