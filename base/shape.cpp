@@ -6,11 +6,19 @@
 namespace plait {
 namespace {
 
+std::string size_text(const Dim& d) {
+  return d.is_const() ? std::to_string(d.value()) : d.text();
+}
+std::string size_text(std::int64_t size) { return std::to_string(size); }
+
 template <class List>
 std::string list_text(const List& list) {
   std::string out = "[";
-  for (std::size_t i = 0; i < list.size(); ++i) out += str(i ? "," : "", list[i]);
-  return out + "]";
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (i > 0) out += ',';
+    out += size_text(list[i]);
+  }
+  return out += ']';
 }
 
 }  // namespace

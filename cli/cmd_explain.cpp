@@ -236,7 +236,7 @@ constinit const Command kExplain{
         "  $ plait explain model:mlp\n"
         "  step 0  linear  loop.product.fa6499e0\n"
         "    computes   %linear, %relu @ 0\n"
-        "    reads      0.b, x, 0.W\n"
+        "    reads      x, 0.W, 0.b\n"
         "    writes     relu\n"
         "    fused      %relu: into %linear: same iteration space [64,8]\n"
         "    chosen     loop.product.fa6499e0: single-kernel program\n"

@@ -118,7 +118,7 @@ std::string place_text(const Place& place) {
 }
 
 std::string type_text(const Type& type) {
-  std::string out = str(type.dtype, shape_text(type.shape));
+  std::string out = std::string(name_of(type.dtype)) + shape_text(type.shape);
   if (!type.place.empty()) out += " on " + place_text(type.place);
   return out;
 }

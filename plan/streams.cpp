@@ -108,7 +108,7 @@ class Streams {
 
   const std::vector<Touched>& steps_;
   const std::size_t streams_;
-  std::map<std::int64_t, Piece> pieces_;      // by where they begin
+  std::map<std::int64_t, Piece> pieces_;        // by where they begin
   std::vector<std::size_t> last_;               // by stream: its last step
   std::vector<double> free_;                    // by stream: when that ends
   std::vector<double> end_;                     // by step

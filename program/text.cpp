@@ -61,14 +61,15 @@ std::string_view opened(std::string_view bytes, const std::string& where) {
 std::string to_text(const Program& program) {
   Writer writer;
   fields(writer, program);
-  return str(kMagic, kFormat, "\n") + writer.take();
+  return writer.take().insert(0, str(kMagic, kFormat, "\n"));
 }
 
 std::string to_bytes(const Program& program) {
   Writer writer;
   fields(writer, program);
-  const std::string body = writer.take();
-  return str(kMagic, kFormat, " ", hash_text(body), " ", body.size(), "\n") + body;
+  std::string text = writer.take();  // of tens of megabytes: never held twice
+  text.insert(0, str(kMagic, kFormat, " ", hash_text(text), " ", text.size(), "\n"));
+  return text;
 }
 
 Program from_bytes(std::string_view bytes, const std::string& where) {

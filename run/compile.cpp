@@ -2,6 +2,7 @@
 #include "run/compile.h"
 
 #include <chrono>
+#include <iterator>
 #include <optional>
 
 #include "base/build_id.h"
@@ -55,7 +56,9 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
   out.passes_seconds = since();
   out.program = plan::make_program(passed.graph, target, request.plan,
                                    request.tuned.value_or(TuningResults{}));
-  out.program.log.insert(out.program.log.begin(), passed.log.begin(), passed.log.end());
+  out.program.log.insert(out.program.log.begin(), std::make_move_iterator(passed.log.begin()),
+                         std::make_move_iterator(passed.log.end()));
+  passed = {};
   if (use_cache) codegen::cache::store(kKind, key, program::to_bytes(out.program));
   out.seconds = since();
   return out;

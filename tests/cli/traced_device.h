@@ -58,7 +58,7 @@ class TracedDevice : public cuda::Device {
   void begin_recording() override { inner_->begin_recording(); }
   std::unique_ptr<cuda::Recording> end_recording() override { return inner_->end_recording(); }
   void replay(const cuda::Recording& recording) override { inner_->replay(recording); }
-  void fork(int streams) override { inner_->fork(lanes); }
+  void fork(int streams) override { inner_->fork(streams); }
   void set_stream(int which) override { inner_->set_stream(which); }
   void join() override { inner_->join(); }
   int signal() override { return inner_->signal(); }

@@ -10,6 +10,8 @@
 namespace plait::plan {
 namespace {
 
+using cuda::StreamTuner;
+
 bool meet(const std::vector<Touched::Range>& a, const std::vector<Touched::Range>& b) {
   for (const auto& x : a) {
     for (const auto& y : b) {
@@ -120,32 +122,33 @@ TEST(Streams, WhatReadsTheSameIsNotHeldBack) {
 }
 
 /// Runs of each way, in turn, until it is decided; which way it is.
-cuda::StreamTuner::Way raced(cuda::StreamTuner& pace, const std::vector<double>& laid, const std::vector<double>& in_order) {
+StreamTuner::Way raced(StreamTuner& tuner, const std::vector<double>& beside,
+                       const std::vector<double>& in_order) {
   std::size_t ran[2] = {0, 0};
-  while (!pace.decided()) {
-    const cuda::StreamTuner::Way way = pace.way();
-    EXPECT_EQ(way, (ran[0] + ran[1]) % 2 == 0 ? cuda::StreamTuner::kStreams : cuda::StreamTuner::kInOrder);
-    pace.took((way == cuda::StreamTuner::kStreams ? laid : in_order).at(ran[way]++));
+  while (!tuner.decided()) {
+    const StreamTuner::Way way = tuner.way();
+    EXPECT_EQ(way, (ran[0] + ran[1]) % 2 == 0 ? StreamTuner::kStreams : StreamTuner::kInOrder);
+    tuner.took((way == StreamTuner::kStreams ? beside : in_order).at(ran[way]++));
   }
   EXPECT_EQ(ran[0], ran[1]);
-  return pace.way();
+  return tuner.way();
 }
 
-TEST(Cudacuda::StreamTuner, TheFastestRunOfEachWayCounts) {
-  cuda::StreamTuner first, second, same;
-  EXPECT_EQ(raced(first, {9, 5, 9, 9}, {6, 6, 6, 6}), cuda::StreamTuner::kStreams);
-  EXPECT_EQ(raced(second, {7, 7, 7, 7}, {90, 90, 90, 6}), cuda::StreamTuner::kInOrder);
-  EXPECT_EQ(raced(same, {7, 7, 7, 7}, {7, 7, 7, 7}), cuda::StreamTuner::kStreams);
+TEST(CudaStreamTuner, TheFastestRunOfEachWayCounts) {
+  StreamTuner first, second, same;
+  EXPECT_EQ(raced(first, {9, 5, 9, 9}, {6, 6, 6, 6}), StreamTuner::kStreams);
+  EXPECT_EQ(raced(second, {7, 7, 7, 7}, {90, 90, 90, 6}), StreamTuner::kInOrder);
+  EXPECT_EQ(raced(same, {7, 7, 7, 7}, {7, 7, 7, 7}), StreamTuner::kStreams);
 }
 
-TEST(Cudacuda::StreamTuner, NewAddressesStartItOverUntilItIsDecided) {
-  cuda::StreamTuner pace;
-  pace.took(1);
-  pace.start_over();
-  EXPECT_EQ(raced(pace, {7, 7, 7, 7}, {6, 6, 6, 6}), cuda::StreamTuner::kInOrder);
-  pace.start_over();
-  EXPECT_TRUE(pace.decided());
-  EXPECT_EQ(pace.way(), cuda::StreamTuner::kInOrder);
+TEST(CudaStreamTuner, NewAddressesStartItOverUntilItIsDecided) {
+  StreamTuner tuner;
+  tuner.took(1);
+  tuner.start_over();
+  EXPECT_EQ(raced(tuner, {7, 7, 7, 7}, {6, 6, 6, 6}), StreamTuner::kInOrder);
+  tuner.start_over();
+  EXPECT_TRUE(tuner.decided());
+  EXPECT_EQ(tuner.way(), StreamTuner::kInOrder);
 }
 
 }  // namespace
