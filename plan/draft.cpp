@@ -337,6 +337,7 @@ ViewId Draft::copy(ViewId of, const std::string& suffix) {
   const ViewId made(views.size());
   program::View view = views[of.index()];
   view.name += suffix;
+  view.buffer = {};
   views.push_back(std::move(view));
   values.push_back(value(of));
   copies.push_back(true);

@@ -240,10 +240,18 @@ class Lifetimes {
         for (const Touch& t : found->second) {
           if (t.call == c || !range_of(t.view).meets(range_of(v))) continue;
           if (access == Access::kWrite && t.view == v) continue;
+          // A part of one value, in place of what the call reads at the same elements.
+          if (access == Access::kRead && writes(s.calls[c], t.view)) continue;
           fail("two calls of step '", s.name, "' meet in '", p_.view(v).name, "'");
         }
       });
     }
+  }
+
+  static bool writes(const Call& call, ViewId view) {
+    bool found = false;
+    each_argument(call, [&](ViewId v, Access a) { found |= a == Access::kWrite && v == view; });
+    return found;
   }
 
   /// A state's buffer ends with the state's next value: one of its own type and place.
