@@ -1,5 +1,6 @@
 // The blocks that a long sum of floats is made of: the terms of one are added up in f32, and the
-// blocks in f64. A kernel's sizes decide, so that its printer and its interpreter add alike.
+// blocks in f64. A kernel's sizes decide, so that its printer and its interpreter add alike; those
+// of a contraction decide for whoever computes it.
 #pragma once
 
 #include "loop/kernel.h"
@@ -9,6 +10,10 @@ namespace plait::loop {
 /// Terms of a row's block: in vectors, so that a lane adds a few dozen of them. Terms of a
 /// column's.
 inline constexpr std::int64_t kRowBlock = 1024, kColumnBlock = 256;
+
+/// A contraction's sum of more terms is long: below, there are no more blocks of k than terms in
+/// one, and all are added up in f32.
+inline constexpr std::int64_t kLongContraction = std::int64_t{1} << 18;
 
 /// Where the loops over the inner indices are cut into blocks: index `at`, every `step` of it. No
 /// step: they are not longer than a block.

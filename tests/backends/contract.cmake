@@ -1,7 +1,8 @@
 # The contraction engine on its own: test_contract.
 
 plait_tests(contract
-  SOURCES contract_test.cpp contract_variant_test.cpp winograd_test.cpp contract_emulated.cpp
+  SOURCES contract_test.cpp contract_variant_test.cpp winograd_test.cpp contract_long_test.cpp
+    contract_emulated.cpp
   DEPENDS cpu_contract
 )
 # Its kernels write every step out for sixteen lanes one at a time: checked by a sanitizer too, the file

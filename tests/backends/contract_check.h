@@ -10,6 +10,7 @@
 
 #include "backends/cpu/contract/blocking.h"
 #include "backends/cpu/contract/work.h"
+#include "loop/sum_blocks.h"
 #include "tests/backends/contract_cases.h"
 
 namespace plait::cpu {
@@ -72,7 +73,10 @@ struct Reference {
   /// Errors of an f32 sum of K products, and of one rounding to the dtype.
   void compute() {
     const Problem& p = problem;
-    const double terms = static_cast<double>(extent_of(p.k));
+    // Of a long sum, those of a block and of a group, and the groups in f64.
+    const std::int64_t depth = extent_of(p.k);
+    const double terms =
+        static_cast<double>(depth > loop::kLongContraction ? 768 + kGroupBlocks : depth);
     const double half_ulp = p.dtype == DType::f32    ? 0x1p-24
                             : p.dtype == DType::bf16 ? 0x1p-8
                                                      : 0x1p-11;

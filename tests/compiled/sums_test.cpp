@@ -1,4 +1,4 @@
-// Sums of very many terms: rows and columns, by generated loops.
+// Sums of very many terms: rows and columns by generated loops, and contractions.
 #include <cmath>
 
 #include "ir/text.h"
@@ -10,7 +10,8 @@ namespace {
 struct LongSum {
   const char* name;
   const char* text;
-  bool heavy;  // takes minutes where kernels are emulated
+  bool heavy;        // takes minutes where kernels are emulated
+  double terms = 1;  // that a result is the sum of
 };
 
 // Terms are made where they are summed, so that 10^8 of them take no memory. 0.1 is the same in
@@ -62,6 +63,44 @@ constexpr LongSum kLongSums[] = {
      true},
 };
 
+constexpr LongSum kLongContractions[] = {
+    {"Linear", R"(graph g(x: f32[1]) {
+  %a = broadcast_to(x, shape=[1,300000]) : f32[1,300000]
+  %w = broadcast_to(x, shape=[3,300000]) : f32[3,300000]
+  %m = linear(%a, %w)                    : f32[1,3]
+  return %m
+})",
+     false, 3e5},
+    {"Matmul7", R"(graph g(x: f32[1]) {
+  %a = broadcast_to(x, shape=[2,10000000]) : f32[2,10000000]
+  %b = broadcast_to(x, shape=[10000000,3]) : f32[10000000,3]
+  %m = matmul(%a, %b)                       : f32[2,3]
+  return %m
+})",
+     true, 1e7},
+    {"Linear7", R"(graph g(x: f32[1]) {
+  %a = broadcast_to(x, shape=[1,10000000]) : f32[1,10000000]
+  %w = broadcast_to(x, shape=[3,10000000]) : f32[3,10000000]
+  %m = linear(%a, %w)                      : f32[1,3]
+  return %m
+})",
+     true, 1e7},
+    {"ConvolutionGradient6", R"(graph g(x: f32[1,1,1,1]) {
+  %i = broadcast_to(x, shape=[10,2,402,402])    : f32[10,2,402,402]
+  %d = broadcast_to(x, shape=[10,3,400,400])    : f32[10,3,400,400]
+  %m = conv2d_weight_grad(%i, %d, kernel=[3,3]) : f32[3,2,3,3]
+  return %m
+})",
+     true, 1.6e6},
+    {"Matmul8", R"(graph g(x: f32[1]) {
+  %a = broadcast_to(x, shape=[1,100000000]) : f32[1,100000000]
+  %b = broadcast_to(x, shape=[100000000,1]) : f32[100000000,1]
+  %m = matmul(%a, %b)                       : f32[1,1]
+  return %m
+})",
+     true, 1e8},
+};
+
 Array filled(const Sizes& sizes, double value) {
   Array a(DType::f32, sizes);
   for (std::int64_t i = 0; i < a.count(); ++i) a.set(i, value);
@@ -85,6 +124,26 @@ TEST_P(LongSums, KeepTheirDigits) {
     }
   }
 }
+
+class LongContractions : public CompiledCase, public testing::WithParamInterface<LongSum> {};
+
+// Blocks of up to 512 terms and groups of 64 blocks are added up in f32: each addition is off by
+// half a unit of the last place at most.
+TEST_P(LongContractions, KeepTheirDigits) {
+  if (GetParam().heavy && tested() == Tested::kEmulated) GTEST_SKIP() << "takes too long there";
+  const ir::Graph graph = ir::parse_graph(GetParam().text);
+  const auto x = static_cast<float>(std::sqrt(0.1));
+  const double want = static_cast<double>(x) * static_cast<double>(x) * GetParam().terms;
+  const Array given = filled(sizes_of(graph.type(graph.feeds.at(0)).shape), static_cast<double>(x));
+  for (const auto& [name, value] : run_compiled(graph, {{"x", given}})) {
+    for (std::int64_t i = 0; i < value.count(); ++i) {
+      EXPECT_LE(std::abs(value.real(i) / want - 1), (512 + 64) * 0x1p-24) << name << ' ' << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, LongContractions, testing::ValuesIn(kLongContractions),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Sizes, LongSums, testing::ValuesIn(kLongSums),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "loop/sum_blocks.h"
+
 namespace plait::cpu {
 namespace {
 
@@ -98,6 +100,24 @@ Problem with_k_ordered(Problem p) {
   return p;
 }
 
+bool has_long_sums(const Problem& p) {
+  std::int64_t terms = 1;
+  for (const Axis& axis : p.k) terms *= axis.extent;
+  return terms > loop::kLongContraction;
+}
+
+void end_block(std::int64_t block, std::int64_t blocks, std::int64_t rows, std::int64_t cols,
+               float* sums, std::int64_t ld, double* totals, std::int64_t totals_ld) {
+  const bool first = block < kGroupBlocks, last = block + 1 == blocks;
+  if (!last && (block + 1) % kGroupBlocks != 0) return;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    float* const row = sums + i * ld;
+    double* const total = totals + i * totals_ld;
+    for (std::int64_t j = 0; j < cols; ++j) total[j] = first ? row[j] : total[j] + row[j];
+    for (std::int64_t j = 0; last && j < cols; ++j) row[j] = static_cast<float>(total[j]);
+  }
+}
+
 int parts_of(DType dtype) {
   return dtype == DType::bf16 ? 1 : dtype == DType::f16 ? 2 : kMostParts;
 }
@@ -178,7 +198,8 @@ void Blocking::lay_out_scratch() {
   tile_at = right_at + round_up(right_part_bytes * parts, kLine);
   turned_at = tile_at + mc * tile_ld * 4;
   spare_at = turned_at + (turns ? nc * turned_ld * 4 : 0);
-  scratch_bytes = spare_at + (needs_spare ? spare_depth * spare_ld * spare_bytes : 0);
+  totals_at = round_up(spare_at + (needs_spare ? spare_depth * spare_ld * spare_bytes : 0), kLine);
+  scratch_bytes = totals_at + (long_sums ? mc * nc * 8 : 0);
 }
 
 Blocking::Blocking(const Problem& given, const Variant& chosen, const Kernels& table)
@@ -201,6 +222,7 @@ Blocking::Blocking(const Problem& given, const Variant& chosen, const Kernels& t
   const std::int64_t k_unit = table.pairs ? kPairDepth : 1;
   kc = std::max<std::int64_t>(round_up(std::min(variant.kc, depth), k_unit), 1);
   k_blocks = ceil_div(depth, kc);
+  long_sums = has_long_sums(p);
   in_place = lies_well(*this);
   row_step = left.index.inner().step;
   k_step = left.k.inner().step;
@@ -210,7 +232,7 @@ Blocking::Blocking(const Problem& given, const Variant& chosen, const Kernels& t
   count_packed(p.batch);
   cut(variant.mc, variant.nc);
   id = str("gemm.", name_of(variant.isa), ".", name_of(dtype), ".", variant.mr, "x", variant.nr,
-           ".kc", kc, variant.swapped ? ".swapped" : "");
+           ".kc", kc, long_sums ? str(".g", kGroupBlocks) : "", variant.swapped ? ".swapped" : "");
 }
 
 }  // namespace plait::cpu

@@ -49,6 +49,7 @@ struct Blocking {
 
   std::int64_t kc = 0, mc = 0, nc = 0;
   std::int64_t k_blocks = 0, row_tiles = 0, col_tiles = 0, tiles = 0;
+  bool long_sums = false;
   std::int64_t tiles_per_task = 1, tasks = 0;
 
   Walk packed_batch;   // batch index -> which packed matrix
@@ -56,12 +57,14 @@ struct Blocking {
   std::int64_t packed_matrices = 0, packed_cols = 0, packed_depth = 0;
   std::int64_t panels_per_task = 1, pack_tasks = 0;
 
-  // Of the scratch, bytes: gathered left block, packed right block, tile, the tile turned, and what
-  // is gathered before it is turned (k by rows) or split (kSplitRows rows by k).
+  // Of the scratch, bytes: gathered left block, packed right block, tile, the tile turned, what is
+  // gathered before it is turned (k by rows) or split (kSplitRows rows by k), and a long sum's
+  // totals in f64, which are rarely touched.
   static constexpr std::int64_t kSplitRows = 16;
   std::int64_t left_ld = 0, tile_ld = 0, turned_ld = 0, spare_ld = 0, spare_depth = 0;
   std::int64_t left_part_bytes = 0, right_part_bytes = 0;
-  std::int64_t right_at = 0, tile_at = 0, turned_at = 0, spare_at = 0, scratch_bytes = 0;
+  std::int64_t right_at = 0, tile_at = 0, turned_at = 0, spare_at = 0, totals_at = 0;
+  std::int64_t scratch_bytes = 0;
 
   std::int64_t k_size(std::int64_t block) const;    // of one block of k, elements
   std::int64_t k_padded(std::int64_t block) const;  // as the kernel sums it
@@ -107,6 +110,15 @@ std::int64_t spread(std::int64_t elements, std::int64_t element_bytes);
 inline constexpr std::int64_t kMostTasks = 64;  // of a contraction
 /// Operations of a task that is worth waking a thread for: some tens of microseconds.
 std::int64_t least_work(Isa isa, DType dtype);
+
+/// Whether a problem's sums have so many terms that only a group of blocks of k is added up in f32,
+/// and the groups in f64.
+bool has_long_sums(const Problem& problem);
+inline constexpr std::int64_t kGroupBlocks = 64;
+/// Behind block `block` of `blocks`: the last of a group adds its sums to the totals, both rows of
+/// `cols` numbers. The first group sets the totals, the last puts them in the place of its sums.
+void end_block(std::int64_t block, std::int64_t blocks, std::int64_t rows, std::int64_t cols,
+               float* sums, std::int64_t ld, double* totals, std::int64_t totals_ld);
 
 /// The problem with its summed axes in the order in which they are summed.
 Problem with_k_ordered(Problem problem);

@@ -131,12 +131,16 @@ bool run_tile(Task& task, const TilePlace& t, const TilePlace& next) {
   }
   for (std::int64_t block = 0; block < b.k_blocks; ++block) {
     args.k = b.k_padded(block);
-    args.add = block > 0;
+    args.add = (b.long_sums ? block % kGroupBlocks : block) > 0;
     args.next = ahead_of(task, t, block, next);
     set_left(task, t, block, args);
     set_right(task, t, block, args);
     if (!task.left_finite || !task.right_finite) return false;
     b.shape->block(args);
+    if (b.long_sums) {
+      end_block(block, b.k_blocks, t.rows, t.cols, args.c, args.ldc,
+                reinterpret_cast<double*>(task.scratch + b.totals_at), b.nc);
+    }
   }
   leave_out_padding(task, t, args.c, args.ldc);
   if (direct) return true;

@@ -169,6 +169,7 @@ class Sliding : public Work {
 
 Decision sliding_sizes(const Problem& given, SlidingSizes& out) {
   if (given.dtype != DType::bf16) return Decision::forbid("its tiles take bf16");
+  if (has_long_sums(given)) return Decision::forbid("its sums are too long");
   const Problem p = with_k_ordered(given);
   Stencil s;
   if (const Decision found = find_stencil(p, p.m, p.k, s); !found) return found;

@@ -204,7 +204,7 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
         v.inside = b.variant.inside = inside;
         b.cut(v.mc, v.nc);
         const bool smallest = best.variant.mc == 0;
-        if (!smallest && b.scratch_bytes > cache_bytes(isa)) continue;
+        if (!smallest && b.totals_at > cache_bytes(isa)) continue;
         const double found =
             score(cost_of(b, s, b_constant, left_cycles(b, s), 1), isa, p.dtype, s) *
             (first_shape ? 1 : 1.03);

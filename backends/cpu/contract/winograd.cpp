@@ -17,6 +17,7 @@ constexpr std::int64_t kSmallest = 6;
 /// The stencil of a convolution (not swapped) or of its weights' gradient (swapped).
 Decision stencil_of(const Problem& given, bool swapped, int lanes, Stencil& out) {
   if (given.dtype != DType::f32) return Decision::forbid("Winograd's sums want f32");
+  if (!swapped && has_long_sums(given)) return Decision::forbid("its sums are too long");
   const Problem p = with_k_ordered(given);
   const Decision found = swapped ? find_stencil(p, p.k, p.m, out) : find_stencil(p, p.m, p.k, out);
   if (!found) return found;

@@ -36,8 +36,11 @@ class Weights : public Work {
     sum_ld_ = spread_row(round_up(channels_, v.nr));
     sum_plane_ = spread_row(filters_ * sum_ld_);
     packed_bytes = kNumbers * sum_plane_ * 4;
+    long_sums_ = has_long_sums(problem_);
+    if (long_sums_) packed_bytes *= 3;  // totals in f64 behind the sums
     lay_out();
-    id = str("winograd.weights.", name_of(v.isa), ".f32.", v.mr, "x", v.nr, ".kc", kc_);
+    id = str("winograd.weights.", name_of(v.isa), ".f32.", v.mr, "x", v.nr, ".kc", kc_,
+             long_sums_ ? str(".g", kGroupBlocks) : "");
   }
 
   void pack(std::int64_t task, const Operands& o) const override {
@@ -49,10 +52,11 @@ class Weights : public Work {
     kernels_.begin();
     std::byte* scratch = static_cast<std::byte*>(o.scratch);
     std::memset(scratch + zeros_at_, 0, static_cast<std::size_t>(std::max(mc_, nc_)) * 4);
-    for (std::int64_t tile = 0; tile < tiles_; tile += kc_) {
-      const std::int64_t count = std::min(kc_, tiles_ - tile);
-      transform(o, block, tile, count);
-      multiply(o, block, count, tile > 0);
+    for (std::int64_t i = 0; i * kc_ < tiles_; ++i) {
+      const std::int64_t count = std::min(kc_, tiles_ - i * kc_);
+      transform(o, block, i * kc_, count);
+      multiply(o, block, count, (long_sums_ ? i % kGroupBlocks : i) > 0);
+      if (long_sums_) end_chunk(o, block, i);
     }
     kernels_.end();
   }
@@ -164,6 +168,17 @@ class Weights : public Work {
     }
   }
 
+  void end_chunk(const Operands& o, const Block& block, std::int64_t chunk) const {
+    float* const sums = static_cast<float*>(o.packed);
+    double* const totals = reinterpret_cast<double*>(sums + kNumbers * sum_plane_);
+    for (std::int64_t i = 0; i < kGroup; ++i) {
+      const std::int64_t at =
+          (block.group * kGroup + i) * sum_plane_ + block.filter0 * sum_ld_ + block.channel0;
+      end_block(chunk, ceil_div(tiles_, kc_), block.filters, block.channels, sums + at, sum_ld_,
+                totals + at, sum_ld_);
+    }
+  }
+
   /// The nine taps of one filter, [9][channels], to their places in C or in a tile whose m lie
   /// `step` apart.
   void place(const Operands& o, std::int64_t n, const float* taps, float* tile,
@@ -193,6 +208,7 @@ class Weights : public Work {
   const TileShape* shape_ = nullptr;
   std::int64_t channels_ = 0, filters_ = 0, tiles_ = 0, tile_rows_ = 0, tile_cols_ = 0;
   std::int64_t kc_ = 0, mc_ = 0, nc_ = 0, filter_blocks_ = 0, channel_blocks_ = 0;
+  bool long_sums_ = false;  // some chunks of kc_ tiles at a time are added up in f32
   std::int64_t filters_per_task_ = 1;
   std::int64_t left_ld_ = 0, left_plane_ = 0, right_plane_ = 0, sum_ld_ = 0, sum_plane_ = 0;
   std::int64_t right_at_ = 0, zeros_at_ = 0;  // bytes
