@@ -76,6 +76,7 @@ __device__ __forceinline__ void pl_fragment(uint32_t* r, const unsigned char* ti
 /// Sums by the tensor cores: warps side by side, each with WM x WN of the tile.
 template <class P, class TA, class TB>
 struct pl_mma_core {
+  typedef P Problem;
   static constexpr int WM = P::BM / P::WARPS_M, WN = P::BN / P::WARPS_N;
   typedef typename P::S S;
   static constexpr int MI = WM / 16, NI = WN / 8, SIZE = sizeof(typename P::A::T);

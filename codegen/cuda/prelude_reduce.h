@@ -16,6 +16,7 @@ __device__ __forceinline__ int64_t pl_plus(int64_t a, int64_t b) {
 /// Sums by multiply-adds: 16 x 16 threads, each with BM / 16 x BN / 16 of the tile.
 template <class P, class TA, class TB>
 struct pl_fma_core {
+  typedef P Problem;
   typedef typename P::ACC ACC;
   typedef typename P::A::T T;
   static constexpr int TM = P::BM / 16, TN = P::BN / 16, SIZE = sizeof(T);
@@ -90,6 +91,53 @@ struct pl_fma_core {
   }
 };
 
+/// Whether P says LONG: its sums are of very many terms.
+template <class P, class = const bool>
+struct pl_is_long {
+  static constexpr bool value = false;
+};
+template <class P>
+struct pl_is_long<P, decltype(P::LONG)> {
+  static constexpr bool value = P::LONG;
+};
+
+/// A core whose sums are of very many terms: those of every 16 tiles of k are added to totals in
+/// f64.
+template <class Core>
+struct pl_long_core : Core {
+  static constexpr int COUNT = sizeof(Core::sum) / sizeof(float), TILES = 16;
+  double total[COUNT];
+  int tiles;
+
+  __device__ __forceinline__ void start() {
+    Core::start();
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) total[i] = 0;
+    tiles = 0;
+  }
+  __device__ __forceinline__ void step(const unsigned char* a, const unsigned char* b) {
+    Core::step(a, b);
+    if (++tiles == TILES) add_up();
+  }
+  __device__ __forceinline__ void add_up() {
+    float* const sums = (float*)&this->sum;
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+      total[i] += sums[i];
+      sums[i] = 0;
+    }
+    tiles = 0;
+  }
+  __device__ __forceinline__ void finish(pl_target<typename Core::Problem>& to,
+                                         unsigned char* spare) {
+    add_up();
+    float* const sums = (float*)&this->sum;
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) sums[i] = (float)total[i];
+    Core::finish(to, spare);
+  }
+};
+
 /// An element's number as batch, row and column; columns run fastest.
 template <class P>
 struct pl_element {
@@ -139,13 +187,20 @@ __device__ __forceinline__ typename P::ACC pl_product_sum(const pl_word* w, cons
   const typename B::T* b = B::base(w) + B::origin(w, e.batch, h0, w0) + at[1];
   h[1] += h0;
   c[1] += w0;
+  constexpr bool LONG = pl_is_long<P>::value;
   typename P::ACC sums[COUNT];
+  double totals[LONG ? COUNT : 1];  // of every 512 terms of a sum
 #pragma unroll
   for (int q = 0; q < COUNT; ++q) sums[q] = 0;
+  if constexpr (LONG) {
+#pragma unroll
+    for (int q = 0; q < COUNT; ++q) totals[q] = 0;
+  }
   typename P::K k;
   k.start(w, (I)lane);
   constexpr int E = A::ALONG_K ? A::V : B::ALONG_K ? B::V : 1;  // elements at once
-  if (R == 1 && E > 1 && E % LANES == 0 && !A::GUARDED && !B::GUARDED && P::depth(w) % E == 0) {
+  if (!LONG && R == 1 && E > 1 && E % LANES == 0 && !A::GUARDED && !B::GUARDED &&
+      P::depth(w) % E == 0) {
 #pragma unroll 2
     for (I i = 0; i < P::depth(w); i += E) {
       alignas(16) typename A::T x[E];
@@ -178,7 +233,20 @@ __device__ __forceinline__ typename P::ACC pl_product_sum(const pl_word* w, cons
         }
         k.template move<R>(w);
       }
+      if constexpr (LONG) {
+        if (i / LANES % 512 == 511) {
+#pragma unroll
+          for (int q = 0; q < COUNT; ++q) {
+            totals[q] += sums[q];
+            sums[q] = 0;
+          }
+        }
+      }
     }
+  }
+  if constexpr (LONG) {
+#pragma unroll
+    for (int q = 0; q < COUNT; ++q) sums[q] = (float)(totals[q] + sums[q]);
   }
 #pragma unroll
   for (int d = COUNT / 2; d > 0; d /= 2) {

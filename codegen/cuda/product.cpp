@@ -301,11 +301,13 @@ class ProductText {
   }
 
   std::string core_text() const {
-    if (s_.core == Core::kSimple) return "";
+    if (s_.core == Core::kSimple)
+      return f_.long_sums ? "  static constexpr bool LONG = true;\n" : "";
     const bool wgmma = s_.core == Core::kWgmma || s_.core == Core::kPair;
     const char* core = wgmma ? "wgmma" : s_.core == Core::kMma ? "mma" : "fma";
-    std::string text = str("  template <class P, class TA, class TB>\n  using CORE = pl_", core,
-                           "_core<P, TA, TB>;\n");
+    const std::string plain = str("pl_", core, "_core<P, TA, TB>");
+    std::string text = str("  template <class P, class TA, class TB>\n  using CORE = ",
+                           f_.long_sums ? str("pl_long_core<", plain, ">") : plain, ";\n");
     if (wgmma) text += wgmma_text();
     const std::string t(name_of(f_.dtype));
     if (s_.core == Core::kMma) {

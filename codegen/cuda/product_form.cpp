@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "loop/sum_blocks.h"
+
 namespace plait::codegen::cuda {
 namespace {
 
@@ -154,6 +156,7 @@ Form form_of(const loop::Contraction& c, bool stores) {
   choose_access(f, f.b, f.columns);
   if (stores) f.put = store_width(f);
   f.wide = needs_wide(f);
+  f.long_sums = f.dtype == DType::f32 && extent_of(f.k).hi() > loop::kLongContraction;
   return f;
 }
 

@@ -24,8 +24,9 @@ struct FormOperand {
 
 struct Form {
   DType dtype = DType::f32;
-  bool swapped = false;  // rows are the contraction's n: the result is dense along m
-  bool wide = false;     // offsets need 64 bits
+  bool swapped = false;    // rows are the contraction's n: the result is dense along m
+  bool wide = false;       // offsets need 64 bits
+  bool long_sums = false;  // of f32: blocks of their terms are added up in f64
   std::vector<Axis> batch, rows, columns, k;  // k has at least one axis
   FormOperand a, b;                           // of the rows, of the columns
   int put = 1;                                // neighbouring columns of the result, stored at once

@@ -238,7 +238,7 @@ int block_bytes(const Form& f, const Shape& s) {
 int held_blocks(const Form& f, const Shape& s) {
   if (s.core == Core::kPair) return 1;
   if (s.core == Core::kSimple) return 2048 / s.threads();
-  const int sums = s.bm * s.bn / (s.warps_m * s.warps_n * 32);
+  const int sums = s.bm * s.bn / (s.warps_m * s.warps_n * 32) * (f.long_sums ? 3 : 1);
   const int held = 16 * turned_squares(f, s);
   const int registers = sums + held + (s.core == Core::kWgmma ? 46 : 96);
   const int blocks = std::min({228 * 1024 / (block_bytes(f, s) + 1024), 2048 / s.threads(),
@@ -258,6 +258,10 @@ Decision fits(const Form& f, const Shape& s, bool tf32, bool pairs) {
   const bool wgmma = s.core == Core::kWgmma && core == Core::kMma;
   if (s.core != core && !wgmma) return Decision::forbid("another core has its dtype");
   if (wgmma && !fits_wgmma(f, s)) return fits_wgmma(f, s);
+  constexpr int kMostLong = 32;  // sums of a thread that has totals besides
+  if (f.long_sums && (wgmma || s.bm * s.bn > kMostLong * s.threads())) {
+    return Decision::forbid("there are no registers for the totals of long sums");
+  }
   const int size = static_cast<int>(size_of(f.dtype));
   if (s.bk * size != row_bytes(f)) return Decision::forbid("its rows are not as long");
   if (s.slices > 1 && (s.splits > 1 || s.core != Core::kWgmma)) {

@@ -5,7 +5,7 @@ plait_tests(cuda_print
   DEPENDS codegen_cuda backends cuda_emulated)
 plait_tests(cuda_product
   SOURCES cuda_product_test.cpp cuda_product_element_test.cpp
-          cuda_product_together_test.cpp
+          cuda_product_together_test.cpp cuda_product_long_test.cpp
           ../backends/device_under_test.cpp
   ALONE cuda_product_shape_test.cpp
   DEPENDS codegen_cuda backends backends_cuda cuda_emulated)
