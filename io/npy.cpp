@@ -16,14 +16,26 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kAlignment = 64;
 
+/// What Plait has no dtype for is read as the signed one of its width, and becomes a wider one.
 struct Descr {
   std::string_view text;  // without the byte order
-  DType dtype;
+  DType stored;
+  DType dtype = stored;
+  bool is_unsigned = false;
 };
 constexpr Descr kDescrs[] = {
-    {"f8", DType::f64}, {"f4", DType::f32}, {"f2", DType::f16},
-    {"i8", DType::i64}, {"i4", DType::i32}, {"i2", DType::i16},
-    {"i1", DType::i8},  {"u1", DType::u8},  {"b1", DType::boolean},
+    {"f8", DType::f64},
+    {"f4", DType::f32},
+    {"f2", DType::f16},
+    {"i8", DType::i64},
+    {"i4", DType::i32},
+    {"i2", DType::i16},
+    {"i1", DType::i8},
+    {"u1", DType::u8},
+    {"b1", DType::boolean},
+    {"u2", DType::i16, DType::i32, true},
+    {"u4", DType::i32, DType::i64, true},
+    {"u8", DType::i64, DType::i64, true},
 };
 
 struct Header {
@@ -139,11 +151,11 @@ class HeaderReader {
   Header header_;
 };
 
-DType dtype_of(const std::string& descr, std::string_view name) {
+const Descr& descr_named(const std::string& descr, std::string_view name) {
   std::vector<std::string> known;
   for (const Descr& d : kDescrs) {
     const bool ordered = descr.size() == 3 && std::strchr("<>|=", descr[0]);
-    if (ordered && descr.substr(1) == d.text) return d.dtype;
+    if (ordered && descr.substr(1) == d.text) return d;
     known.emplace_back(d.text);
   }
   fail(name, ": elements are ", quoted(descr), "; Plait reads ", join(known, ", "));
@@ -188,6 +200,22 @@ Array from_fortran(const Array& columns) {
   return out;
 }
 
+/// Unsigned numbers, read as signed ones.
+Array widened(const Array& array, const Descr& descr, std::string_view name) {
+  Array out(descr.dtype, array.sizes());
+  const std::size_t bits = 8 * size_of(descr.stored);
+  const std::int64_t mask = bits == 64 ? -1 : (std::int64_t{1} << bits) - 1;
+  for (std::int64_t i = 0; i < array.count(); ++i) {
+    const std::int64_t value = array.integer(i) & mask;
+    if (value < 0) {
+      fail(name, ": element ", with_commas(i), " is ", static_cast<std::uint64_t>(value),
+           ", which is no i64");
+    }
+    out.set_integer(i, value);
+  }
+  return out;
+}
+
 std::string_view descr_of(DType dtype) {
   for (const Descr& d : kDescrs) {
     if (d.dtype == dtype) return d.text;
@@ -199,9 +227,10 @@ std::string_view descr_of(DType dtype) {
 
 Array parse_npy(std::string_view bytes, std::string_view name) {
   const Header header = read_header(bytes, name);
-  const DType dtype = dtype_of(*header.descr, name);
-  Array array = array_from_bytes(dtype, *header.shape, bytes, name);
+  const Descr& descr = descr_named(*header.descr, name);
+  Array array = array_from_bytes(descr.stored, *header.shape, bytes, name);
   if ((*header.descr)[0] == '>') swap_bytes(array);
+  if (descr.is_unsigned) array = widened(array, descr, name);
   return *header.fortran && array.sizes().size() > 1 ? from_fortran(array) : array;
 }
 

@@ -1,5 +1,6 @@
-// NumPy's .npy: one array per file. Reads versions 1 to 3, both byte orders, both storage orders;
-// writes version 1, little-endian, row-major. bf16, which NumPy lacks, is written as f32.
+// NumPy's .npy: one array per file. Reads versions 1 to 3, both byte orders, both storage orders,
+// u2 as i32 and u4 and u8 as i64; writes version 1, little-endian, row-major. bf16, which NumPy
+// lacks, is written as f32.
 #pragma once
 
 #include <string>

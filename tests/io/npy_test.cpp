@@ -174,8 +174,26 @@ TEST(Npy, AShapeBeyond64Bits) {
 }
 
 TEST(Npy, UnknownElements) {
-  EXPECT_EQ(header_error("{'descr': '<c8', 'fortran_order': False, 'shape': (), }"),
-            "x.npy: elements are \"<c8\"; Plait reads f8, f4, f2, i8, i4, i2, i1, u1, b1");
+  EXPECT_EQ(
+      header_error("{'descr': '<c8', 'fortran_order': False, 'shape': (), }"),
+      "x.npy: elements are \"<c8\"; Plait reads f8, f4, f2, i8, i4, i2, i1, u1, b1, u2, u4, u8");
+}
+
+TEST(Npy, UnsignedBecomesAWiderDtype) {
+  const auto read = [](std::string_view descr, std::string_view data) {
+    return parse_npy(
+        npy(str("{'descr': '", descr, "', 'fortran_order': False, 'shape': (1,), }"), data),
+        "x.npy");
+  };
+  const Array u2 = read("<u2", "\xfe\xff"), u4 = read(">u4", "\xff\xff\xff\xfe");
+  EXPECT_EQ(u2.dtype(), DType::i32);
+  EXPECT_EQ(u2.integer(0), 65534);
+  EXPECT_EQ(u4.dtype(), DType::i64);
+  EXPECT_EQ(u4.integer(0), 4294967294);
+  const std::string seven("\x07\0\0\0\0\0\0\0", 8), most(8, '\xff');
+  EXPECT_EQ(read("<u8", seven).integer(0), 7);
+  EXPECT_EQ(message_of<UserError>([&] { read("<u8", most); }),
+            "x.npy: element 0 is 18446744073709551615, which is no i64");
 }
 
 TEST(Npy, Records) {

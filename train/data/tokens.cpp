@@ -21,22 +21,6 @@ static_assert(std::endian::native == std::endian::little, "raw token files are r
 constexpr std::int64_t kMaxVocab = std::int64_t{1} << 32;
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
-/// Arrays have no unsigned types above u8: those are read as the signed ones of their width (true
-/// is returned) and looked at as unsigned afterwards.
-bool take_signed_twin(std::string& bytes) {
-  const std::size_t header = std::min<std::size_t>(bytes.size(), 512);
-  for (const char width : {'2', '4', '8'}) {
-    for (const char order : {'<', '>', '='}) {
-      const std::string descr{'\'', order, 'u', width, '\''};
-      const std::size_t at = std::string_view(bytes).substr(0, header).find(descr);
-      if (at == std::string::npos) continue;
-      bytes[at + 2] = 'i';
-      return true;
-    }
-  }
-  return false;
-}
-
 /// id_at(i) gives token i, checked; it is asked twice.
 template <class IdAt>
 Tokens tokens_of(std::int64_t count, IdAt id_at) {
@@ -48,16 +32,13 @@ Tokens tokens_of(std::int64_t count, IdAt id_at) {
   return tokens;
 }
 
-Tokens npy_tokens(std::string bytes, const std::string& path) {
-  const bool is_unsigned = take_signed_twin(bytes);
+Tokens npy_tokens(std::string_view bytes, const std::string& path) {
   const Array array = io::parse_npy(bytes, path);
   if (!is_int(array.dtype())) {
     fail(path, ": elements are ", array.dtype(), "; tokens are integers");
   }
-  const std::size_t bits = 8 * size_of(array.dtype());
-  const std::int64_t mask = !is_unsigned || bits == 64 ? -1 : (std::int64_t{1} << bits) - 1;
   return tokens_of(array.count(), [&](std::int64_t i) {
-    const std::int64_t id = array.integer(i) & mask;
+    const std::int64_t id = array.integer(i);
     if (id < 0 || id >= kMaxVocab) {
       fail(path, ": token ", id, " at position ", with_commas(i),
            "; tokens are from 0 to 4,294,967,295");
@@ -82,7 +63,7 @@ Tokens read_one(const std::string& path) {
   std::string bytes = io::read_file(path);
   if (bytes.empty()) fail(path, ": empty");
   if (path.ends_with(".npy") || bytes.starts_with(kNpyMagic)) {
-    return npy_tokens(std::move(bytes), path);
+    return npy_tokens(bytes, path);
   }
   return raw_u16(bytes, path);
 }
