@@ -124,19 +124,14 @@ std::int64_t steps_of(const Job& job) {
   return std::max<std::int64_t>(1, epochs * each / job.samples_per_step());
 }
 
-void begin_folder(Job& job, const TrainRequest& request, const std::string& network,
-                  const std::vector<std::string>& classes) {
+void begin_folder(Job& job, const TrainRequest& request, const std::string& network) {
   job.folder = std::make_unique<RunFolder>(job.config.output.folder, request.open);
   if (reads_own_text(job.config)) {
     job.folder->write(kTextFile, io::read_file(request.own_text));
   }
   if (job.vocabulary) job.folder->write(kVocabFile, job.vocabulary->json());
   if (!network.empty()) job.folder->write(kNetworkFile, network);
-  if (!classes.empty()) {
-    const std::string names =
-        io::Json(classes).dump(-1, ' ', false, io::Json::error_handler_t::replace);
-    job.folder->write(kClassesFile, names + "\n");
-  }
+  if (!job.classes.empty()) job.folder->write(kClassesFile, classes_text(job.classes));
 }
 
 /// Before the first step, so that no step is taken for nothing.
@@ -160,6 +155,7 @@ Job open_job(const TrainRequest& request) {
   const Data data =
       resumes ? reopen_data(job, request) : Data(data_settings(job.config, request.own_text));
   job.vocabulary = data.vocabulary();
+  job.classes = data.classes();
   fit(job.config, data);
   const std::string network = network_of(job);
   ir::Package package = build_package(job.config, network);
@@ -173,7 +169,7 @@ Job open_job(const TrainRequest& request) {
   job.parameters = parameters_of(package);
   FirstWeights first;  // restore() reads them where a run has no checkpoint
   if (!resumes) first = read_first_weights(job.config.model, state_table(package));
-  if (!resumes) begin_folder(job, request, network, data.classes());
+  if (!resumes) begin_folder(job, request, network);
   claim_files(*job.folder);
   for (const std::string& note : job.folder->notes()) job.notes.push_back(note);
   for (std::string& note : data.notes()) job.notes.push_back(std::move(note));
@@ -189,6 +185,10 @@ void start_over(Job& job) {
   reset_states(*job.session, static_cast<std::uint64_t>(job.config.train.seed));
   set_weights(*job.session,
               read_first_weights(job.config.model, state_table(job.session->package())).taken);
+}
+
+std::string classes_text(const std::vector<std::string>& classes) {
+  return io::Json(classes).dump(-1, ' ', false, io::Json::error_handler_t::replace) + "\n";
 }
 
 std::string config_hash(const Config& config) {

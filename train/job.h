@@ -20,6 +20,7 @@ struct Job {
   Sources sources;
   std::string data;  // the fingerprint of sources.train
   std::optional<Vocabulary> vocabulary;
+  std::vector<std::string> classes;  // of pictures: their names, by label
   std::unique_ptr<Session> session;
   RunRequest step, eval;  // graphs `train` and `eval`; feeds are set batch by batch
   std::int64_t steps = 0;
@@ -35,6 +36,9 @@ struct Job {
 /// Opens or makes the folder, reads the data, builds and compiles the model. States have their
 /// initial values, or those of model.init_from; those of a resumed run are set by restore().
 Job open_job(const TrainRequest& request);
+
+/// What kClassesFile holds.
+std::string classes_text(const std::vector<std::string>& classes);
 
 /// The initial states again.
 void start_over(Job& job);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "io/file.h"
 #include "train/states.h"
 #include "train/stepper.h"
 #include "train/trace.h"
@@ -20,6 +21,17 @@ void check_same_data(const Job& job, const TrainState& state, const std::string&
   fail("the data is not what it was when ", path, " was written: it is now ",
        job.sources.train->describe(),
        ". Restore it, or begin a new run (model.init_from takes the weights along)");
+}
+
+/// Written again where the file no longer says what the pictures, which are as they were, say.
+void renew_classes(Job& job, std::vector<std::string>& notes) {
+  if (job.classes.empty()) return;
+  const std::string path = job.folder->file(kClassesFile), text = classes_text(job.classes);
+  const bool there = io::is_there(path);
+  if (there && io::read_file(path) == text) return;
+  job.folder->write(kClassesFile, text);
+  notes.push_back(str(path, there ? " was not the list of the run's classes" : " was missing",
+                      ": written again"));
 }
 
 /// One update, batch by batch, looking at every result.
@@ -63,6 +75,7 @@ TrainState restore(Job& job, std::vector<std::string>& notes) {
   check_same_data(job, state, latest.path);
   state.more[kFingerprint] = job.data;
   set_states(*job.session, latest.checkpoint, latest.path);
+  renew_classes(job, notes);
   const std::string hash = config_hash(job.config);
   if (state.config_hash != hash) {
     notes.push_back(

@@ -267,7 +267,9 @@ TEST_F(DataImages, APictureThatIsGoneOrBadIsNamed) {
   Batch batch;
   batch.shape(sources.train->feeds(), 1);
   EXPECT_EQ(message_of([&] { sources.train->read(0, 0, batch); }),
-            "cannot open " + gone + ": No such file or directory");
+            "cannot open " + gone +
+                ": No such file or directory. Put the picture back as it was and go on with "
+                "--resume, or mend it or take it out of the folder and begin anew");
   EXPECT_TRUE(
       message_of([&] { sources.train->read(1, 0, batch); }).starts_with(bad + ": corrupt PNG: "));
 }

@@ -13,6 +13,7 @@
 #include "tests/train/small_run.h"
 #include "train/job.h"
 #include "train/metrics.h"
+#include "train/resume.h"
 #include "train/states.h"
 #include "train/stop_signal.h"
 
@@ -264,6 +265,9 @@ graph net(x: f32[batch,3,2,2], labels: i64[batch]) state(w: f32[2,12] = xavier) 
     io::make_folder(fs::path(path).parent_path().string());
     io::write_file(path, {test::png_bytes(2, 2, PNG_FORMAT_GRAY, test::Pixels(4, grey))});
   }
+  void damage(const std::string& name) {
+    io::write_file(str(folder_ / "d/", name, ".png"), {"\x89PNG"});
+  }
   std::vector<std::string> arguments() const {
     return {"model.file=" + (folder_ / "net.plait"),
             "data.kind=images",
@@ -287,6 +291,36 @@ TEST(TrainerFaults, PicturesThatWereReplacedAreRefused) {
   EXPECT_TRUE(said.starts_with("the data is not what it was when " + runs.path("run"))) << said;
   pictures.write("b/2", 10);
   EXPECT_TRUE(runs.resume("run").finished);
+}
+
+TEST(TrainerFaults, DamagedNamesOfClassesAreWrittenAgain) {
+  PictureRuns pictures;
+  SmallRuns runs(pictures.arguments());
+  runs.run("run", 2);
+  const std::string path = runs.path("run") + "/classes.json", names = io::read_file(path);
+  for (const char* damage : {"[\"a\"", "[\"a\", \"c\"]\n", ""}) {
+    if (*damage != 0) {
+      std::ofstream(path) << damage;
+    } else {
+      fs::remove(path);
+    }
+    Job job = open_job(runs.request("run", RunFolder::Open::resume));
+    std::vector<std::string> notes;
+    restore(job, notes);
+    ASSERT_EQ(notes.size(), 1) << damage;
+    EXPECT_TRUE(notes[0].starts_with(path + " was ")) << notes[0];
+    EXPECT_EQ(io::read_file(path), names);
+  }
+}
+
+TEST(TrainerFaults, APictureDamagedMeanwhileSaysWhatToDo) {
+  PictureRuns pictures;
+  SmallRuns runs(pictures.arguments());
+  runs.run("run", 2);
+  pictures.damage("b/2");
+  const std::string said = message_of([&] { runs.run("other"); });
+  EXPECT_TRUE(holds(said, "b/2.png: ")) << said;
+  EXPECT_TRUE(holds(said, ". Put the picture back as it was and go on with --resume, or ")) << said;
 }
 
 // Checkpoints of versions that looked at names and sizes alone are gone on with.

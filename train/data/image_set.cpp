@@ -73,6 +73,17 @@ std::string left_out_note(const std::string& folder) {
              join(counts, ", "), "): ", join(names, ", "), cut ? ", ..." : "");
 }
 
+/// A run goes on with the pictures that it began with, by their contents.
+Image read_of_folder(const std::string& file) {
+  try {
+    return read_image(file);
+  } catch (const UserError& e) {
+    fail(e.what(),
+         ". Put the picture back as it was and go on with --resume, or mend it or take it out of "
+         "the folder and begin anew");
+  }
+}
+
 std::uint64_t size_of(const std::string& file) {
   std::error_code ignored;
   return fs::file_size(file, ignored);
@@ -121,7 +132,7 @@ ImageSet image_folder(const std::string& folder) {
   set.fingerprint = [files, folder] { return sum_of(folder, files, contents_of); };
   set.older_fingerprint = [files, folder] { return sum_of(folder, files, size_of); };
   set.image = [files = std::move(files)](std::int64_t index) {
-    return read_image(files[static_cast<std::size_t>(index)]);
+    return read_of_folder(files[static_cast<std::size_t>(index)]);
   };
   return set;
 }
