@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace plait {
@@ -26,6 +27,13 @@ constexpr std::uint64_t fnv1a64(std::span<const std::byte> bytes, std::uint64_t 
 constexpr std::uint64_t fnv1a64(std::string_view text, std::uint64_t hash = kFnv64) {
   for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   return hash;
+}
+
+/// Its 16 hexadecimal digits.
+inline std::string hex_digits(std::uint64_t hash) {
+  std::string digits(16, '0');
+  for (std::size_t i = 16; hash != 0; hash >>= 4) digits[--i] = "0123456789abcdef"[hash & 15];
+  return digits;
 }
 
 }  // namespace plait

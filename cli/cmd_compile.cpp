@@ -1,6 +1,7 @@
 // plait compile FILE -o F.plan: a program as a file, its code in the cache.
 #include <cstdio>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "cli/buffers.h"
 #include "cli/command.h"
@@ -28,18 +29,12 @@ constexpr Flag kCompileFlags[] = {
     kJsonFlag,
 };
 
-std::string hex(std::uint64_t hash) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}
-
 void run_compile(const Args& args) {
   const Planned planned = load_planned(args);
   const Compiled& c = planned.compiled;
   const program::Program& p = c.program;
-  const std::string hash = hex(plan::program_hash(ir::parse_graph(p.graph_text, p.graph_name),
-                                                  *planned.target, planned.options));
+  const std::string hash = hex_digits(plan::program_hash(
+      ir::parse_graph(p.graph_text, p.graph_name), *planned.target, planned.options));
   const std::string bytes = program::to_bytes(p);
   if (args.has("-o")) io::write_file(args.text("-o"), {bytes});
   const Clock::time_point start = Clock::now();

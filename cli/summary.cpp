@@ -46,7 +46,7 @@ std::string duration_text(double seconds) {
 Summary summarise(const std::string& name, const Array& array) {
   Summary s{name, type_text(array), {}, {}, {}, "", ""};
   const std::span<const std::byte> bytes(array.data(), array.byte_count());
-  s.hash = format("%016llx", static_cast<unsigned long long>(fnv1a64(bytes)));
+  s.hash = hex_digits(fnv1a64(bytes));
   if (array.sizes().empty()) s.value = element_text(array, 0);
   if (array.count() == 0) return s;
   double least = array.real(0), most = least, sum = 0;

@@ -203,10 +203,7 @@ std::string config_hash(const Config& config) {
   const Config::Schedule& schedule = config.schedule;
   const bool ends = schedule.kind != "constant" && schedule.kind != "step";
   if (!ends || schedule.decay_steps > 0) decides.train.steps = decides.train.epochs = 0;
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx",
-                static_cast<unsigned long long>(fnv1a64(lasting_text(decides))));
-  return text;
+  return hex_digits(fnv1a64(lasting_text(decides)));
 }
 
 }  // namespace plait::train

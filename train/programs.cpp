@@ -13,12 +13,6 @@
 namespace plait::train {
 namespace {
 
-std::string hex(std::uint64_t hash) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}
-
 struct Origin {
   std::string hash;   // of graph, target and options
   std::string build;  // of Plait
@@ -39,7 +33,7 @@ Origin read_origin(const std::string& path, std::vector<std::string>& notes) {
 
 /// The folder's program, as it was written; nothing when there is none, or none that can be read.
 std::optional<program::Program> read_program(const std::string& path,
-                                          std::vector<std::string>& notes) {
+                                             std::vector<std::string>& notes) {
   if (!io::is_there(path)) return std::nullopt;
   try {
     return program::from_bytes(io::read_file(path), path);
@@ -55,8 +49,8 @@ void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
                   std::vector<std::string>& notes) {
   const std::string name = wanted.request.graph + kPlanSuffix, path = folder.file(name);
   const ir::Graph graph = wanted_graph(session.package(), wanted.request);
-  const Origin now{hex(plan::program_hash(graph, wanted.target, {})),
-                   hex(fnv1a64(wanted.target.build() + build_id()))};
+  const Origin now{hex_digits(plan::program_hash(graph, wanted.target, {})),
+                   hex_digits(fnv1a64(wanted.target.build() + build_id()))};
   const Origin kept = read_origin(path + ".json", notes);
   std::optional<program::Program> stored;
   if (kept.hash == now.hash) {

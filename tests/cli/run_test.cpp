@@ -86,10 +86,7 @@ TEST_F(Run, AsJson) {
   EXPECT_EQ(y["max"], 5);
   EXPECT_EQ(y["mean"], 4);
   const Array expected = Array::of(DType::f32, {2}, {3, 5});
-  char hash[20];
-  std::snprintf(hash, sizeof hash, "%016llx",
-                static_cast<unsigned long long>(fnv1a64(io::bytes_of(expected))));
-  EXPECT_EQ(y["hash"], hash);
+  EXPECT_EQ(y["hash"], hex_digits(fnv1a64(io::bytes_of(expected))));
   EXPECT_FALSE(y.contains("value"));
   EXPECT_EQ(json["fetches"][0]["value"], "8.0");
 }
