@@ -128,10 +128,12 @@ bool Kernel::has_columns() const {
 std::string schedule_name(const Kernel& kernel) {
   if (kernel.epilogue) return "epilogue";
   if (kernel.has_columns()) return "column";
-  for (const Let& let : kernel.lets) {
-    if (let.reduce != Reduce::kNone) return "row";
-  }
-  return "pointwise";
+  return is_pointwise(kernel) ? "pointwise" : "row";
+}
+
+bool is_pointwise(const Kernel& kernel) {
+  return !kernel.epilogue && std::none_of(kernel.lets.begin(), kernel.lets.end(),
+                                          [](const Let& l) { return l.reduce != Reduce::kNone; });
 }
 
 bool mentions(const Dim& d, const std::string& symbol) {

@@ -104,6 +104,8 @@ struct Kernel {
 Dim row_count(const Kernel& kernel);
 Dim inner_count(const Kernel& kernel);
 
+/// Whether it is no epilogue and reduces nothing.
+bool is_pointwise(const Kernel& kernel);
 /// `pointwise`, `row`, `column` or `epilogue`.
 std::string schedule_name(const Kernel& kernel);
 

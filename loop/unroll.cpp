@@ -8,10 +8,10 @@
 #include <optional>
 #include <set>
 
+#include "base/at.h"
+
 namespace plait::loop {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 KernelOperand let_operand(int let) {
   KernelOperand o;

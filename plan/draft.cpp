@@ -181,8 +181,8 @@ class Drafting {
       if (d.step.calls.empty()) {
         choice.why = str("for each of ", all.size(), " operands: ", choice.why);
         take(choice, d);
-      } else if (choice.kernel != d.step.kernel && !d.step.kernel.ends_with("+")) {
-        d.step.kernel += "+";
+      } else {
+        add_kernel(d.step, choice.kernel);
       }
       d.step.thread_bytes = std::max(d.step.thread_bytes, choice.thread_bytes);
       d.step.calls.emplace_back(std::move(call));
@@ -342,6 +342,15 @@ ViewId Draft::copy(ViewId of, const std::string& suffix) {
   values.push_back(value(of));
   copies.push_back(true);
   return made;
+}
+
+bool is_pointwise(const DraftStep& d) {
+  return d.kernels.size() == 1 && std::holds_alternative<LoopCall>(d.step.calls[0]) &&
+         loop::is_pointwise(*d.kernels[0].kernel);
+}
+
+void add_kernel(Step& step, const std::string& kernel) {
+  if (step.kernel != kernel && !step.kernel.ends_with('+')) step.kernel += '+';
 }
 
 bool reads_whole(const Step& step, ViewId view) {

@@ -44,6 +44,12 @@ struct Draft {
   ViewId copy(ViewId of, const std::string& suffix);
 };
 
+/// Whether a step is one loop that reduces nothing.
+bool is_pointwise(const DraftStep& d);
+
+/// One more kernel of a step: `a` and `a` are a, `a` and `b` are a+.
+void add_kernel(Step& step, const std::string& kernel);
+
 /// Whether a step reads a value as the operand of a contraction or of a hand kernel, which may do
 /// so at any time.
 bool reads_whole(const Step& step, ViewId view);

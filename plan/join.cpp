@@ -19,7 +19,7 @@ int kind_of(const DraftStep& d) {
     return d.step.operations.hi() < kSmallProduct ? 2 : 0;
   }
   if (!std::holds_alternative<LoopCall>(d.step.calls[0])) return 0;
-  if (d.step.kind == "pointwise") return 1;
+  if (is_pointwise(d)) return 1;
   return (d.step.bytes_read + d.step.bytes_written).hi() < kSmallLoop ? 3 : 0;
 }
 
@@ -44,7 +44,7 @@ void absorb(DraftStep& to, DraftStep& d) {
   to.step.bytes_read = to.step.bytes_read + d.step.bytes_read;
   to.step.bytes_written = to.step.bytes_written + d.step.bytes_written;
   to.step.thread_bytes = std::max(to.step.thread_bytes, d.step.thread_bytes);
-  if (to.step.kernel != d.step.kernel && !to.step.kernel.ends_with("+")) to.step.kernel += "+";
+  add_kernel(to.step, d.step.kernel);
 }
 
 void join_independent(const ir::Graph& graph, Draft& draft) {

@@ -56,9 +56,7 @@ class Recomputing {
   }
   /// In the arena, and free when its last reader has run.
   bool is_arena(ViewId v) const { return !stays_[v.index()]; }
-  int last(ViewId v) const {
-    return readers_[v.index()].empty() ? -1 : readers_[v.index()].back();
-  }
+  int last(ViewId v) const { return readers_[v.index()].empty() ? -1 : readers_[v.index()].back(); }
 
   /// Who reads what, what lies there at each step, and where that is most.
   void measure() {
@@ -94,7 +92,7 @@ class Recomputing {
 
   Candidate candidate(int i) const {
     const DraftStep& d = draft_.steps[at(i)];
-    if (d.step.kind != "pointwise" || d.step.calls.size() != 1) return {};
+    if (!is_pointwise(d) || d.step.calls.size() != 1) return {};
     Candidate c{i, static_cast<int>(draft_.steps.size()), 0, 0};
     double made = 0;
     for (ViewId v : uses_[at(i)].writes) {
@@ -153,7 +151,7 @@ class Recomputing {
   Draft& draft_;
   DecisionLog& log_;
   const Independence steps_;
-  std::vector<bool> stays_;  // per view: fetched, a state or a next one
+  std::vector<bool> stays_;                // per view: fetched, a state or a next one
   std::vector<program::Uses> uses_;        // per step
   std::vector<std::vector<int>> readers_;  // per view: steps, ascending
   std::vector<double> alive_;              // bytes per step
