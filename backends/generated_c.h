@@ -1,4 +1,4 @@
-// Generated C as planning takes it: a call without its buffers, and the kernel id in its name.
+// Generated C as planning takes it: a call without its buffers.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@ namespace plait {
 
 inline PrintedLoop printed_loop(codegen::Printed p) {
   PrintedLoop out;
+  out.call.kernel = p.kernel;
   out.call.function = {p.name, p.parameters};
   out.call.column_sizes = p.column_sizes;
   out.call.kept = p.kept;
@@ -19,12 +20,6 @@ inline PrintedLoop printed_loop(codegen::Printed p) {
   out.call.finish_rows = p.finish_rows;
   out.text = std::move(p.text);
   return out;
-}
-
-/// `k_pointwise_0c6674c5...` is loop.pointwise.0c6674c5.
-inline std::string loop_kernel_id(const std::string& function) {
-  const std::size_t cut = function.rfind('_');
-  return str("loop.", function.substr(2, cut - 2), ".", function.substr(cut + 1, 8));
 }
 
 }  // namespace plait

@@ -25,15 +25,6 @@ plan::Options options_from(const Args& args) {
   return options;
 }
 
-/// The options a plan was made with.
-plan::Options options_from(const std::string& text) {
-  for (int bits = 0; bits < 8; ++bits) {
-    const plan::Options options{(bits & 1) == 0, (bits & 2) != 0, (bits & 4) == 0};
-    if (options.text() == text) return options;
-  }
-  return {};
-}
-
 /// Of the symbols of a plan, those that --set says.
 DimBindings set_sizes(const Args& args) {
   DimBindings sizes;
@@ -84,7 +75,7 @@ Planned read_plan(const Args& args) {
   const ir::Graph& graph = import.package.graphs[0];
   out.graph = set_symbols(import, args).graphs[0];
   out.sizes = set_sizes(args);
-  out.options = options_from(stored.options);
+  out.options = stored.options;
   TargetOptions options = target_options(args);
   if (!args.has("--threads")) options.threads = stored.threads;
   out.target = make_plan_target(args.text("--backend", stored.backend), options);

@@ -6,29 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "codegen/lines.h"
 #include "codegen/scalar_c.h"
 #include "loop/kernel.h"
 
 namespace plait::codegen {
-
-/// Lines with indentation.
-class Lines {
- public:
-  void add(const std::string& line) { text_ += std::string(depth_ * 2, ' ') + line + "\n"; }
-  void open(const std::string& line) {
-    add(line + " {");
-    ++depth_;
-  }
-  void close() {
-    --depth_;
-    add("}");
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-  std::size_t depth_ = 1;
-};
 
 class Body {
  public:

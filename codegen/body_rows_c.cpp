@@ -220,7 +220,6 @@ void Body::inner_points(Lines& out, int stage, const std::string& begin, const s
     ++outside;
   }
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
-    const Let& l = k_.lets[i];
     if (pass[i]) let(out, static_cast<int>(i), tile);
   }
   stores(out, stage, Level::kInner);

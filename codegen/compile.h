@@ -40,5 +40,7 @@ Built build(const std::vector<std::string>& sources, const CompileOptions& optio
 /// version, the arguments $CC gives it, and the CPU that -march=native means. Found once a process
 /// (per value of $CC and $PATH).
 std::string compiler_identity();
+/// Whether it takes clang's flags rather than gcc's.
+bool compiler_is_clang();
 
 }  // namespace plait::codegen

@@ -216,6 +216,7 @@ Compiler find_compiler() {
     Compiler found;
     found.command = find_command();
     found.identity = version_of(found.command);
+    found.is_clang = found.identity.find("clang") != std::string::npos;
     for (std::size_t i = 1; i < found.command.size(); ++i) found.identity += " " + found.command[i];
     found.identity += str("; cpu ", std::hex, cpu_features());
     known = found;
@@ -225,5 +226,6 @@ Compiler find_compiler() {
 }
 
 std::string compiler_identity() { return find_compiler().identity; }
+bool compiler_is_clang() { return find_compiler().is_clang; }
 
 }  // namespace plait::codegen

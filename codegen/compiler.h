@@ -9,6 +9,7 @@ namespace plait::codegen {
 struct Compiler {
   std::vector<std::string> command;  ///< the program, and the first arguments that $CC may give
   std::string identity;              ///< as compiler_identity() says it
+  bool is_clang = false;             ///< it takes clang's flags, not gcc's
 };
 
 /// $CC, else the first of cc, gcc and clang in PATH. RunError when there is none.

@@ -2,11 +2,9 @@
 #include "codegen/print_c.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <tuple>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "codegen/body_c.h"
 #include "codegen/prelude_text.h"
 #include "loop/unroll.h"
@@ -38,14 +36,6 @@ void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::stri
   }
 }
 
-/// Names the function by what it does.
-void name_it(Printed& p, const std::string& stem, const std::string& body) {
-  char digits[20];
-  std::snprintf(digits, sizeof digits, "%016llx",
-                static_cast<unsigned long long>(fnv1a64(std::string_view(body))));
-  p.name = str("k_", stem, "_", digits);
-}
-
 /// The tile of a row of an epilogue, and the row's own indices.
 Printed print_epilogue(const loop::Kernel& k, bool fixed) {
   Printed printed;
@@ -64,7 +54,7 @@ Printed print_epilogue(const loop::Kernel& k, bool fixed) {
   body.epilogue(out);
   check(body.kept_count() == 0, "an epilogue keeps no rows");
   const std::string text = n.declarations() + out.text();
-  name_it(printed, "epilogue", text);
+  set_name(printed, "epilogue", text);
   printed.text = str("void ", printed.name, kTileArguments, " {\n", text, "}\n");
   printed.parameters = n.values();
   printed.rows = loop::row_count(k);
@@ -99,8 +89,7 @@ Printed print_kernel(const loop::Kernel& given, bool fixed) {
   Lines out;
   Body body(k, n, 0);
   body.prologue(out);
-  const std::string schedule = schedule_name(k);
-  const bool flat = k.rows.empty() && k.inner.size() == 1 && schedule == "pointwise";
+  const bool flat = k.rows.empty() && k.inner.size() == 1 && is_pointwise(k);
   if (flat) {
     body.row(out, "begin", "end", "");
   } else {
@@ -124,7 +113,7 @@ Printed print_kernel(const loop::Kernel& given, bool fixed) {
     finish = n.declarations() + last.text();
   }
   const std::string text = n.declarations() + out.text();
-  name_it(printed, schedule, text + finish);
+  set_name(printed, schedule_name(k), text + finish);
   printed.text = str("void ", printed.name, kLoopArguments, " {\n", text, "}\n");
   if (!finish.empty()) {
     printed.text += str("void ", printed.name, "_finish", kFinishArguments, " {\n", finish, "}\n");
@@ -179,7 +168,7 @@ class Contracting {
     if (epilogue_) body.epilogue(out_);
     Printed printed;
     const std::string text = n_.declarations() + out_.text();
-    name_it(printed, "product", text);
+    set_name(printed, "product", text);
     printed.text = str("void ", printed.name, kLoopArguments, " {\n", text, "}\n");
     printed.parameters = n_.values();
     printed.rows = extent_of(c_.batch) * extent_of(c_.m);

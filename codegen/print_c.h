@@ -12,6 +12,7 @@ namespace plait::codegen {
 
 struct Printed {
   std::string name;               // of the function, made from its text
+  std::string kernel;             // id
   std::string text;               // the whole function, or functions
   std::vector<Dim> parameters;    // numbers of a call, over the program's symbols
   std::vector<Dim> column_sizes;  // elements of each column reduction's partial results

@@ -9,10 +9,6 @@
 
 namespace plait::plan {
 
-std::string Options::text() const {
-  return str("fuse=", fuse, " measure=", measure, " reorder=", reorder);
-}
-
 program::Program make_program(const ir::Graph& graph, const Target& target, const Options& options,
                               const TuningResults& tuned) {
   Planning planning(graph, target, options, tuned);
@@ -29,7 +25,9 @@ program::Program make_program(const ir::Graph& graph, const Target& target, cons
 std::uint64_t program_hash(const ir::Graph& graph, const Target& target, const Options& options) {
   std::uint64_t hash = fnv1a64(ir::print(graph));
   hash = fnv1a64(target.identity(), hash);
-  return fnv1a64(str(" threads=", target.threads(), " streams=", target.streams(), " ", options.text()), hash);
+  return fnv1a64(str(" threads=", target.threads(), " streams=", target.streams(), " fuse=",
+                     options.fuse, " measure=", options.measure, " reorder=", options.reorder),
+                 hash);
 }
 
 }  // namespace plait::plan

@@ -10,12 +10,7 @@
 
 namespace plait::plan {
 
-struct Options {
-  bool fuse = true;
-  bool measure = false;  // time contractions' implementations
-  bool reorder = true;   // change the order of steps where that lowers the peak
-  std::string text() const;
-};
+using Options = program::PlanOptions;
 
 /// Groups, chooses, orders, places. The graph is what the passes left, composites expanded.
 /// UserError on what the target cannot run. `tuned`: what was measured for the same graph before,

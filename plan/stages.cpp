@@ -68,7 +68,7 @@ void place(Planning& p) {
     program.rounded.push_back({p.rounded->of[i - p.given.states.size()], program.states[i].view});
   }
   program.states.resize(p.given.states.size());
-  for (auto& [name, text] : p.draft.texts) program.texts.push_back(text);
+  program.texts = p.draft.texts;
   program.whole = p.draft.whole;
 }
 
@@ -98,7 +98,7 @@ Planning::Planning(const ir::Graph& graph, const Target& target, const Options& 
   program.graph_name = graph.name;
   program.backend = target.name();
   program.target = target.identity();
-  program.options = options.text();
+  program.options = options;
   program.threads = target.threads();
   program.streams = target.streams();
   program.symbols = symbols_of(graph);

@@ -29,6 +29,7 @@ struct Workspace {
 struct Function {
   std::string name;               // made from its text
   std::vector<Dim> parameters{};  // over the program's symbols
+  bool many = false;  // NAME_many is there: one launch of several calls, of what behind it too
 };
 
 /// A generated loop kernel: rows in parallel, then the second stage of column reductions.
@@ -39,11 +40,13 @@ struct LoopCall {
   int kept = 0;                     // rows of scratch, each of kept_size elements
   Dim kept_size = 0;
   Dim rows = 1, finish_rows = 0;
-  Dim work = 0;  // scalar operations and elements moved, over all rows: how finely to cut
+  Dim work = 0;        // scalar operations and elements moved, over all rows: how finely to cut
+  std::string kernel;  // id
   // Where a target launches blocks: `rows` are those of the kernel, `finish_rows` those of its
   // second stage, and a block has this many threads and bytes of shared memory.
   int threads = 0, block_bytes = 0;
-  int maps = 0;        // operands that TMA brings: the last words say how they lie
+  int maps = 0;             // operands that TMA brings: the last words say how they lie
+  int element_threads = 0;  // of a product without tiles: threads that share an element
   bool table = false;  // a launch has several calls of it; `rows` are the blocks that each fills
   bool interleaved = false;  // what it and the calls beside it write takes turns in memory, by rows
   Workspace workspace{};

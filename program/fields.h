@@ -23,7 +23,6 @@ constexpr const auto& words_of(Access) { return kAccessNames; }
 inline constexpr std::array<std::string_view, 4> kRoleNames{"param", "buffer", "slot", "counter"};
 constexpr const auto& words_of(ir::Role) { return kRoleNames; }
 
-
 // So are the kinds of a variant.
 inline constexpr std::array<std::string_view, 3> kCallNames{"loop", "product", "hand"};
 constexpr const auto& words_of(const Call&) { return kCallNames; }
@@ -33,6 +32,11 @@ constexpr const auto& words_of(const ir::AttrValue&) { return kAttrNames; }
 
 inline constexpr std::string_view kFence = "\"\"\"";  // round texts of several lines
 inline constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+template <class A, Is<PlanOptions> T>
+void fields(A& a, T& x) {
+  a("fuse", x.fuse)("measure", x.measure)("reorder", x.reorder);
+}
 
 // --- states ---
 
@@ -50,7 +54,7 @@ void fields(A& a, T& x) {
 
 template <class A, Is<Function> T>
 void fields(A& a, T& x) {
-  a("name", x.name)("parameters", x.parameters);
+  a("name", x.name)("parameters", x.parameters)("many", x.many);
 }
 
 template <class A, Is<Argument> T>
@@ -65,10 +69,12 @@ void fields(A& a, T& x) {
 
 template <class A, Is<LoopCall> T>
 void fields(A& a, T& x) {
-  a("function", x.function)("arguments", x.arguments)("column_sizes", x.column_sizes);
+  a("kernel", x.kernel)("function", x.function)("arguments", x.arguments);
+  a("column_sizes", x.column_sizes);
   a("kept", x.kept)("kept_size", x.kept_size)("rows", x.rows)("finish_rows", x.finish_rows);
   a("work", x.work)("threads", x.threads)("block_bytes", x.block_bytes)("maps", x.maps);
-  a("table", x.table)("interleaved", x.interleaved)("workspace", x.workspace);
+  a("element_threads", x.element_threads)("table", x.table);
+  a("interleaved", x.interleaved)("workspace", x.workspace);
 }
 
 template <class A, Is<loop::AxisOf<Dim>> T>

@@ -54,8 +54,8 @@ struct Step {
   std::vector<Call> calls;         // independent of each other: they run together
   Dim operations = 0, bytes_read = 0, bytes_written = 0;
   std::int64_t shared_bytes = 0, thread_bytes = 0;  // workspace: the step's, each thread's
-  int stream = 0;             // on which steps run in their order
-  std::vector<StepId> waits;  // for steps of other streams, before it begins
+  int stream = 0;                                   // on which steps run in their order
+  std::vector<StepId> waits;                        // for steps of other streams, before it begins
 };
 
 struct Binding {
@@ -72,11 +72,19 @@ struct StateBinding {
 /// program, so that planning its graph again makes the same program.
 using TuningResults = std::map<std::string, std::string>;
 
+/// What planning was asked for.
+struct PlanOptions {
+  bool fuse = true;
+  bool measure = false;  // time contractions' implementations
+  bool reorder = true;   // change the order of steps where that lowers the peak
+  friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
+};
+
 struct Program {
   std::string graph_name;
   std::string graph_text;  // of the graph that was planned
   std::string backend, target;
-  std::string options;
+  PlanOptions options;
   TuningResults tuning;  // that choices were made by
   int threads = 1;
   std::map<std::string, Dim> symbols;
@@ -88,7 +96,7 @@ struct Program {
   std::vector<StateBinding> states;
   std::vector<Binding> rounded;                     // copies that are kept: of which state
   std::vector<std::pair<ViewId, Array>> constants;  // with their content
-  std::vector<std::string> texts;                   // functions of the code
+  std::map<std::string, std::string> texts;         // of the code's functions, by name
   bool whole = false;                               // small: all steps are one function
 
   std::int64_t states_bytes = 0;  // states, their copies, constants

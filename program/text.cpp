@@ -1,13 +1,12 @@
 // A program as text: a first line `plait-plan FORMAT HASH LENGTH`, then that many bytes of members
 // (fields.h) as writer.h writes them. `plait-plan FORMAT` alone is for people who edit.
 #include <charconv>
-#include <cstdio>
 
 #include "base/hash.h"
 #include "base/text.h"
 #include "program/program.h"
-#include "program/verify.h"
 #include "program/reader.h"
+#include "program/verify.h"
 #include "program/writer.h"
 
 namespace plait::program {
@@ -15,14 +14,8 @@ namespace {
 
 constexpr std::string_view kMagic = "plait-plan ";
 // Raised when members keep their names and change their meaning; names are checked anyway.
-constexpr int kFormat = 4;
+constexpr int kFormat = 5;
 constexpr std::size_t kLongestFirstLine = 80;
-
-std::string hash_text(std::string_view body) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(fnv1a64(body)));
-  return text;
-}
 
 /// The bytes behind the first line, when they are those that were written.
 std::string_view opened(std::string_view bytes, const std::string& where) {
@@ -50,7 +43,7 @@ std::string_view opened(std::string_view bytes, const std::string& where) {
   if (body.size() < length) {
     fail(where, ": the plan is cut (", body.size(), " of ", length, " bytes): compile again");
   }
-  if (words[1] != hash_text(body)) {
+  if (words[1] != hex_digits(fnv1a64(body))) {
     fail(where, ": the plan is damaged (its content is not what was written): compile again");
   }
   return body;
@@ -68,7 +61,7 @@ std::string to_bytes(const Program& program) {
   Writer writer;
   fields(writer, program);
   std::string text = writer.take();  // of tens of megabytes: never held twice
-  text.insert(0, str(kMagic, kFormat, " ", hash_text(text), " ", text.size(), "\n"));
+  text.insert(0, str(kMagic, kFormat, " ", hex_digits(fnv1a64(text)), " ", text.size(), "\n"));
   return text;
 }
 

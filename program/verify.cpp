@@ -120,8 +120,14 @@ class Checker {
     }
   }
 
+  void function(const Function& f, const Step& s) const {
+    if (!p_.texts.contains(f.name)) {
+      fail("step '", s.name, "' calls '", f.name, "', of which there is no text");
+    }
+  }
+
   void check_call(const LoopCall& c, const Step& s) const {
-    if (c.function.name.empty()) fail("a loop of '", s.name, "' has no function");
+    function(c.function, s);
     if (c.kept < 0) fail("a loop of '", s.name, "' keeps ", c.kept, " rows");
     workspace(c.workspace, s.shared_bytes, s);
     if (c.table) return;
@@ -138,6 +144,7 @@ class Checker {
       }
       view_number(c.a, s.name);
       view_number(c.b, s.name);
+      if (!part.epilogue.name.empty()) function(part.epilogue, s);
       if (part.arguments.empty()) view_number(c.c, s.name);
     }
   }
@@ -276,8 +283,8 @@ class Lifetimes {
       std::stable_sort(all.begin(), all.end(), [&](const Buffer* a, const Buffer* b) {
         return arena ? a->first < b->first : a->offset < b->offset;
       });
-      std::map<std::int64_t, const Buffer*> live;       // by offset
-      std::multimap<int, const Buffer*> ends;           // by last step
+      std::map<std::int64_t, const Buffer*> live;  // by offset
+      std::multimap<int, const Buffer*> ends;      // by last step
       for (const Buffer* b : all) {
         while (arena && !ends.empty() && ends.begin()->first < b->first) {
           live.erase(ends.begin()->second->offset);

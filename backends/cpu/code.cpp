@@ -145,21 +145,22 @@ class CpuCode : public Code {
 
   // --- code ----------------------------------------------------------------------------------
 
-  void compile(const std::vector<std::string>& texts, bool whole) {
+  void compile(const std::map<std::string, std::string>& texts, bool whole) {
     if (texts.empty()) return;
     // Units large enough to pay for the prelude, enough of them for the cores.
     constexpr std::size_t kFunctionsPerUnit = 10;
     const std::size_t count =
         whole ? 1 : std::clamp<std::size_t>(texts.size() / kFunctionsPerUnit, 1, 16);
     std::vector<std::string> units(count, codegen::unit_header());
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      units[i % count] += texts[i];
+    for (const auto& [name, text] : texts) {
+      const std::size_t unit = unit_of_.size() % count;
+      unit_of_.emplace(name, unit);
+      units[unit] += text;
     }
     if (whole) units[0] += whole_text();
     codegen::CompileOptions options;
     // gcc would vectorise what is left over behind a vectorised loop too, and take twice as long.
-    const bool clang = codegen::compiler_identity().find("clang") != std::string::npos;
-    if (!clang) options.extra_flags = "--param vect-epilogues-nomask=0";
+    if (!codegen::compiler_is_clang()) options.extra_flags = "--param vect-epilogues-nomask=0";
     // Left to itself the compiler takes half of what AVX-512 has.
     if (detect_isa() >= Isa::kAvx512) options.extra_flags += " -mprefer-vector-width=512";
     if (whole) options.extra_flags += " -fno-semantic-interposition";  // so that it inlines them
@@ -168,11 +169,6 @@ class CpuCode : public Code {
     build_seconds_ = built.seconds;
     from_cache_ = built.from_cache;
     if (whole) whole_ = reinterpret_cast<WholeFunction>(libraries_[0].symbol("plait_whole"));
-    for (std::size_t i = 0; i < texts.size(); ++i) unit_of_[name_in(texts[i])] = i % count;
-  }
-
-  static std::string name_in(const std::string& text) {
-    return text.substr(5, text.find('(') - 5);  // `void NAME(`
   }
 
   void* symbol(const std::string& name, const std::string& more = "") const {

@@ -155,7 +155,7 @@ class CpuTarget : public Target {
 
   Choice choose(const LoopCall& call, const DimBindings& largest) const override {
     Choice out;
-    out.kernel = loop_kernel_id(call.function.name);
+    out.kernel = call.kernel;
     const std::int64_t tasks =
         cpu::loop_tasks(evaluate(call.rows, largest), evaluate(call.work, largest));
     for (const Dim& size : call.column_sizes) {

@@ -62,8 +62,7 @@ void Binding::reserve_tables() {
 
 char* Binding::workspace(std::size_t step, const program::Workspace& part) const {
   const int stream = program_.steps[step].stream;
-  char* const all =
-      stream == 0 ? memory_.shared : memory_.side + memory_.side_bytes * (stream - 1);
+  char* const all = stream == 0 ? memory_.shared : memory_.side + memory_.side_bytes * (stream - 1);
   return all + part.offset;
 }
 
@@ -90,7 +89,7 @@ std::vector<Act> Binding::bind_step(std::size_t step, const DimBindings& sizes) 
     for (const LoopCall* call : calls) {
       each.push_back(bind_loop(*call, call->workspace, step, sizes));
     }
-    if (each.size() > 1 && units_.takes_many(name)) {
+    if (each.size() > 1 && calls[0]->function.many) {
       acts.push_back(together(name, each));
     } else {
       for (std::vector<Launch>& launches : each) acts.push_back({{}, std::move(launches)});
@@ -103,6 +102,7 @@ std::vector<Launch> Binding::bind_loop(const LoopCall& call, const program::Work
                                        std::size_t step, const DimBindings& sizes) {
   Launch launch;
   launch.function = units_.function(call.function.name);
+  launch.dependent = true;
   launch.blocks = evaluate(call.rows, sizes);
   launch.threads = call.threads;
   launch.block_bytes = call.block_bytes;
@@ -183,9 +183,9 @@ std::int64_t Binding::tabled_bytes(const ProductCall::Part& p) {
 
 Act Binding::bind_tabled(const std::vector<const ProductCall*>& calls, std::size_t step,
                          const DimBindings& sizes) {
-  constexpr std::size_t kResult = 2;  // the word of a bare product's result
-  const std::string& name = calls[0]->parts[0].epilogue.name;  // no name: the products are bare
-  const bool has_behind = !name.empty();
+  constexpr std::size_t kResult = 2;                       // the word of a bare product's result
+  const Function& function = calls[0]->parts[0].epilogue;  // no name: the products are bare
+  const bool has_behind = !function.name.empty();
   std::vector<Word> table;
   std::vector<std::vector<Launch>> behind;
   Launch launch;
@@ -207,8 +207,8 @@ Act Binding::bind_tabled(const std::vector<const ProductCall*>& calls, std::size
   launch.words = {word_of(place), static_cast<Word>(count), table.size() / calls.size()};
   launch.maps = 0;
   Act act{{}, {launch}};
-  if (has_behind && count > 1 && units_.takes_many(name)) {
-    for (Launch& l : together(name, behind).launches) act.launches.push_back(std::move(l));
+  if (has_behind && count > 1 && function.many) {
+    for (Launch& l : together(function.name, behind).launches) act.launches.push_back(std::move(l));
   } else {
     for (std::vector<Launch>& l : behind) act.launches.push_back(std::move(l[0]));
   }
@@ -250,6 +250,7 @@ Launch Binding::bind_epilogue(const ProductCall::Part& p, char* product, std::si
                               const DimBindings& sizes) {
   Launch launch;
   launch.function = units_.function(p.epilogue.name);
+  launch.dependent = true;
   launch.blocks = evaluate(p.epilogue_rows, sizes);
   launch.threads = codegen::cuda::kThreads;
   for (const program::Argument& a : p.arguments) {

@@ -166,6 +166,7 @@ class Measure {
     const Piece scratch(device_, 8 * elements), flag(device_, 256);
     Launch launch;
     launch.function = modules[0]->function(p.name);
+    launch.dependent = true;
     launch.blocks = p.blocks.value();
     launch.threads = p.threads;
     launch.block_bytes = p.block_bytes;

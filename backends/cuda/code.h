@@ -16,9 +16,6 @@
 
 namespace plait::cuda {
 
-/// What a text of a program begins with: the name of its function, for the one who loads it.
-inline constexpr const char* kNameComment = "// ";
-
 /// Workspaces begin at multiples of this.
 inline std::int64_t rounded(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 

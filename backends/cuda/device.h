@@ -24,6 +24,8 @@ struct Launch {
   int block_bytes = 0;             // of dynamic shared memory
   std::vector<Word> words;
   int maps = 0;  // as codegen::cuda::Printed has them
+  /// It begins with pl_begin() (codegen/cuda/prelude_device.h): programmatic dependent launch.
+  bool dependent = false;
 };
 
 /// Compiled kernels, loaded.

@@ -33,15 +33,17 @@ constexpr double kTogetherPart = 0.85;
 
 PrintedLoop as_loop(codegen::cuda::Printed p) {
   PrintedLoop out;
-  out.call.function = {p.name, p.parameters};
+  out.call.kernel = p.kernel;
+  out.call.function = {p.name, p.parameters, p.many};
   out.call.column_sizes = p.scratch_sizes;
   out.call.rows = p.blocks;
   out.call.finish_rows = p.finish_blocks;
   out.call.threads = p.threads;
   out.call.block_bytes = p.block_bytes;
   out.call.maps = p.maps;
+  out.call.element_threads = p.element_threads;
   out.call.table = p.table;
-  out.text = str(kNameComment, p.name, "\n", p.text);
+  out.text = std::move(p.text);
   return out;
 }
 
@@ -49,9 +51,7 @@ class CudaTarget : public Target {
  public:
   CudaTarget(std::shared_ptr<Device> device, std::shared_ptr<const Libraries> libraries,
              const CudaOptions& options)
-      : device_(std::move(device)),
-        libraries_(std::move(libraries)),
-        options_(options) {}
+      : device_(std::move(device)), libraries_(std::move(libraries)), options_(options) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string identity() const override {
@@ -126,9 +126,7 @@ class CudaTarget : public Target {
 
   Choice choose(const LoopCall& call, const DimBindings& largest) const override {
     Choice out;
-    const std::string& name = call.function.name;  // k_SCHEDULE_HASH
-    const std::size_t cut = name.rfind('_');
-    out.kernel = str("loop.", name.substr(2, cut - 2), ".", name.substr(cut + 1, 8));
+    out.kernel = call.kernel;
     for (const Dim& size : call.column_sizes) {
       out.shared_bytes += rounded(8 * evaluate(size, largest));
     }

@@ -116,6 +116,7 @@ void Trial::make_sweep() {
   char* const data = take(kSwept, false);
   device_.zero(data, kSwept);
   sweep_.function = sweeper_->function("k_sweep");
+  sweep_.dependent = true;
   sweep_.blocks = 8 * device_.multiprocessors();
   sweep_.threads = 256;
   sweep_.words = {reinterpret_cast<Word>(data), static_cast<Word>(kSwept / 8)};
@@ -211,6 +212,7 @@ std::unique_ptr<Recording> Trial::recorded(int row, F run) {
 
 Launch Trial::launch_of(const PrintedLoop& printed, const std::vector<char*>& buffers) {
   Launch launch;
+  launch.dependent = true;
   launch.blocks = evaluate(printed.call.rows, sizes_);
   launch.threads = printed.call.threads;
   launch.block_bytes = printed.call.block_bytes;

@@ -40,8 +40,8 @@ void expect_libraries(const Libraries& libraries, const program::Program& progra
       for (const ProductCall::Part& p : product->parts) {
         if (!p.generated.function.name.empty()) continue;
         const LibraryVariant variant = library_variant(p.variant);
-        use.cublaslt |= variant.id.starts_with("lt.");
-        use.cudnn |= variant.id.starts_with("cudnn.");
+        use.cublaslt |= library_of(variant.id) == "lt";
+        use.cudnn |= library_of(variant.id) == "cudnn";
         if (!has_sizes(p.contraction)) continue;
         const loop::BoundContraction bound = loop::bind(p.contraction, {});
         use.calls.push_back(
@@ -54,17 +54,15 @@ void expect_libraries(const Libraries& libraries, const program::Program& progra
 
 Units::Units(Device& device, const program::Program& program)
     : whole_(program.whole && !program.texts.empty()) {
-  const std::vector<std::string>& texts = program.texts;
-  const std::size_t count = texts.empty() ? 0
-                            : whole_      ? 1
-                                     : std::max<std::size_t>(1, texts.size() / kFunctionsPerUnit);
+  const std::size_t functions = program.texts.size();
+  const std::size_t count = functions == 0 ? 0
+                            : whole_       ? 1
+                                     : std::max<std::size_t>(1, functions / kFunctionsPerUnit);
   std::vector<std::string> units(count, codegen::cuda::unit_header());
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    units[i % count] += texts[i];
-    const std::size_t begin = std::string(kNameComment).size();
-    const std::string name = texts[i].substr(begin, texts[i].find('\n') - begin);
-    unit_of_[name] = i % count;
-    if (texts[i].find(name + "_many(") != std::string::npos) many_.insert(name);
+  for (const auto& [name, text] : program.texts) {
+    const std::size_t unit = unit_of_.size() % count;
+    unit_of_.emplace(name, unit);
+    units[unit] += text;
   }
   if (whole_) units[0] = codegen::cuda::unit_header() + whole_text(program);
   add_hands(program, units);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,8 +26,6 @@ class Units {
   const void* function(const std::string& name, const char* more = "") const {
     return built_.modules[unit_of_.at(name)]->function(name + more);
   }
-  /// Whether many calls of a function can be one launch.
-  bool takes_many(const std::string& name) const { return many_.contains(name); }
   const Module& hand(const HandCall& call) const { return *built_.modules[hands_.at(&call)]; }
 
   double seconds() const { return built_.seconds; }
@@ -39,8 +36,7 @@ class Units {
   void add_hands(const program::Program& program, std::vector<std::string>& units);
 
   Built built_;
-  std::map<std::string, std::size_t> unit_of_;  // of a function
-  std::set<std::string> many_;
+  std::map<std::string, std::size_t> unit_of_;    // of a function
   std::map<const HandCall*, std::size_t> hands_;  // unit of a call in the steps
   bool whole_ = false;
 };

@@ -5,7 +5,6 @@
 #include "backends/cuda/whole.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
@@ -77,8 +76,7 @@ std::vector<Range> ranges_of(const program::Program& program, const Memory& memo
 }
 
 /// Bits of calls that touch memory of another buffer than was touched there since the bit before.
-void set_meetings(const program::Program& program, const Memory& memory,
-                  std::vector<Word>& words) {
+void set_meetings(const program::Program& program, const Memory& memory, std::vector<Word>& words) {
   using program::BufferId;
   std::set<BufferId> touched;
   const auto begin = [&](BufferId b) { return memory.buffers[b.index()]; };
@@ -113,35 +111,27 @@ std::string copy_text(bool in, int threads) {
       "    if (from < (int)w.v[r + 2]) pl_move<16>(", in ? "near, far" : "far, near", ");\n  }\n");
 }
 
-/// Functions without what they assume of addresses: here these are of shared memory.
-std::string functions_text(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) {
-    for (const std::string& line : split(text, '\n')) {
-      if (line.find("__isGlobal") == std::string::npos) out += line + "\n";
-    }
-  }
+/// Addresses may be of shared memory here: what functions assume of them says nothing.
+constexpr const char* kAnyAddress = "#undef __isGlobal\n#define __isGlobal(address) true\n";
+
+std::string functions_text(const program::Program& program) {
+  std::string out = kAnyAddress;
+  for (const auto& [name, text] : program.texts) out += text;
   return out;
 }
 
 /// The calls of a program as text, dealt out to the warps of the block.
 class Bodies {
  public:
-  Bodies(const program::Program& program, int threads) : program_(program), threads_(threads) {
-    for (const std::string& text : program.texts) {
-      const std::size_t begin = std::string(kNameComment).size();
-      text_of_[text.substr(begin, text.find('\n') - begin)] = &text;
-    }
-  }
+  Bodies(const program::Program& program, int threads) : program_(program), threads_(threads) {}
 
   void add(const LoopCall& call) {
-    const std::string& text = *text_of_.at(call.function.name);
     meet(call);
     const std::string words = str("v + ", word_, ", ");
     const std::int64_t blocks = call.rows.value();
-    if (const int lanes = product_lanes(text)) {
-      text_ += str("    pl_product_whole<", call.function.name, "_p, ", lanes, ">(", words,
-                   "threadIdx.x, ", threads_, ");\n");
+    if (call.element_threads > 0) {
+      text_ += str("    pl_product_whole<", call.function.name, "_p, ", call.element_threads, ">(",
+                   words, "threadIdx.x, ", threads_, ");\n");
     } else if (is_loose(call)) {
       // Its warps are independent of each other. The next call begins with the next warp.
       const std::int64_t warps = threads_ / 32, each = call.threads / 32, all = blocks * each;
@@ -192,16 +182,9 @@ class Bodies {
     for (const auto& [buffer, written] : touches) touched_[buffer] |= written;
   }
 
-  /// Threads of an element of a product that is launched alone; 0: another kernel.
-  static int product_lanes(const std::string& text) {
-    const std::size_t begin = text.find("pl_product_simple<");
-    return begin == std::string::npos ? 0 : std::atoi(text.c_str() + text.find(", ", begin) + 2);
-  }
-
   const program::Program& program_;
   int threads_;
-  std::map<std::string, const std::string*> text_of_;  // by function
-  std::map<program::BufferId, bool> touched_;          // since the last barrier
+  std::map<program::BufferId, bool> touched_;  // since the last barrier
   std::size_t word_ = 0, number_ = 0;
   std::int64_t turn_ = 0;  // the warp that the next call begins with
   std::string text_;
@@ -215,12 +198,11 @@ std::string words_text(const program::Program& program, std::size_t& word) {
     const std::size_t first_size = word_count(call) - sizes.size();
     for (std::size_t i = 0; i < word_count(call); ++i, ++word) {
       const std::string given = str("w.v[", kFirst + word, "]");
-      text +=
-          str("  v[", word, "] = ",
-              i >= first_size          ? str(sizes[i - first_size].value(), "ULL")
-              : i < addresses_of(call) ? str("NEAR ? (pl_word)(image + ", given, ") : ", given)
-                                       : given,
-              ";\n");
+      text += str("  v[", word, "] = ",
+                  i >= first_size          ? str(sizes[i - first_size].value(), "ULL")
+                  : i < addresses_of(call) ? str("NEAR ? (pl_word)(image + ", given, ") : ", given)
+                                           : given,
+                  ";\n");
     }
   });
   return text;
@@ -235,7 +217,7 @@ std::string whole_text(const program::Program& program) {
   std::size_t word = 0;
   const std::string words = words_text(program, word);
   const std::string kind = str("pl_words<", kFirst + word, ">");
-  return str(functions_text(program.texts), "template <bool NEAR>\n__device__ __forceinline__ void ",
+  return str(functions_text(program), "template <bool NEAR>\n__device__ __forceinline__ void ",
              "plait_runs(const ", kind, "& w) {\n", "  char* const image = (char*)pl_dynamic + ",
              own_bytes(program), ";\n", "  const int warp = threadIdx.x / 32;\n  pl_word v[",
              std::max<std::size_t>(1, word), "];\n", words, copy_text(true, threads),

@@ -33,7 +33,7 @@ class NullTarget : public Target {
   }
   Choice choose(const LoopCall& call, const DimBindings&) const override {
     Choice out;
-    out.kernel = loop_kernel_id(call.function.name);
+    out.kernel = call.kernel;
     out.why = "generated";
     return out;
   }

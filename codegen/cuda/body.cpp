@@ -352,7 +352,7 @@ void Body::row_stores(Lines& out, int stage, const std::string& once) {
                    size_of(k_.buffers[at(s.buffer)].dtype);
       });
     });
-    if (meets && s_.along > 1) out.add(row_barrier(s_));
+    if (meets && s_.along > 1) row_barrier(out, s_);
     out.add(str("if (", once, ") ", buffer_text(s.buffer, s.offset), " = ",
                 stored_text(k_.buffers[at(s.buffer)].dtype, str("v", s.let)), ";"));
   }

@@ -153,7 +153,7 @@ void Writer::whole_rows(Lines& out, Body& body) {
   if (!s_.even && body.may_fail()) out.add("if (!live_) bad_ = before_;");
   turn_ring(out);
   out.close();
-  if (printed_.block_bytes > 0) out.add("__syncthreads();");
+  if (printed_.block_bytes > 0) out.barrier();
 }
 
 void Writer::columns(Lines& out) {

@@ -36,7 +36,7 @@ void fold(Lines& out, const Let& l, int rows, int width) {
   const std::string other = str("slots_[tid_ + d_ * ", width, "]");
   out.add(str("if (tid_ < d_ * ", width,
               ") slots_[tid_] = ", combined_text(l.reduce, l.compute, "slots_[tid_]", other), ";"));
-  out.add("__syncthreads();");
+  out.barrier();
   out.close();
 }
 
@@ -66,13 +66,13 @@ void Writer::gather_row_column(Lines& out, Body& body, int i) {
   out.open("");
   out.add(str(type, "* const slots_ = (", type, "*)pl_dynamic;"));
   out.add(str("if (tx_ == 0) slots_[ty_] = r", i, ";"));
-  out.add("__syncthreads();");
+  out.barrier();
   fold(out, l, busy_rows(k_, s_), 1);
   out.open(s_.whole_rows ? "if (tid_ == 0)" : "if (tid_ == 0 && tile_ == 0)");
   out.add(str("const ", type, " sum_ = slots_[0];"));
   result(out, body, i, "");
   out.close();
-  out.add("__syncthreads();");
+  out.barrier();
   out.close();
 }
 
@@ -156,14 +156,14 @@ void Writer::gather_together(Lines& out, const std::vector<int>& sums) {
   const std::string from = str("tid_ - d_ * ", s_.along);
   every_slot([&](int, const std::string& sum) { out.add(str(slot(from), " = ", sum, ";")); });
   out.close();
-  out.add("__syncthreads();");
+  out.barrier();
   out.open("if (ty_ < d_)");
   every_slot([&](int i, const std::string& sum) {
     const Let& l = k_.lets[at(i)];
     out.add(str(sum, " = ", combined_text(l.reduce, l.compute, sum, slot("tid_")), ";"));
   });
   out.close();
-  out.add("__syncthreads();");
+  out.barrier();
   out.close();
 }
 
@@ -248,7 +248,7 @@ void Writer::finish_one(Lines& out, Body& body, int i, int number) {
   if (whole < s_.tasks) out.add(next("last_"));
   if (inner) out.close();
   out.add("slots_[tid_] = sum_;");
-  out.add("__syncthreads();");
+  out.barrier();
   fold(out, l, depth, width);
   out.open(inner ? str("if (tid_ < ", width, " && j_ < ", text_of(inner_count(k_)), ")")
                  : "if (tid_ == 0)");
@@ -256,7 +256,7 @@ void Writer::finish_one(Lines& out, Body& body, int i, int number) {
   if (inner) decode(out, k_.inner, "j_", type_, 1, n_);
   body.finish_column(out, i, "sum_");
   out.close();
-  out.add("__syncthreads();");
+  out.barrier();
   out.close();
 }
 

@@ -205,7 +205,7 @@ __device__ __forceinline__ void pl_put_exact_bf16(uint16_t* to, const float* fro
 }
 
 /// A kernel may begin before the one that was launched before it has ended: here it waits for that
-/// one, and lets the next begin. Every kernel whose name begins with k_ does so first.
+/// one, and lets the next begin. Every generated kernel does so first.
 #ifdef PL_EMULATED
 __device__ __forceinline__ void pl_begin() {}
 #else

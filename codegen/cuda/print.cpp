@@ -2,23 +2,14 @@
 #include "codegen/cuda/print.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "codegen/cuda/prepare.h"
 #include "codegen/cuda/writer.h"
 #include "loop/unroll.h"
 
 namespace plait::codegen::cuda {
 namespace {
-
-std::string name_of_text(const std::string& stem, const std::string& text) {
-  char digits[20];
-  std::snprintf(digits, sizeof digits, "%016llx",
-                static_cast<unsigned long long>(fnv1a64(std::string_view(text))));
-  return str("k_", stem, "_", digits);
-}
 
 /// Small calls are joined to one launch where they are neighbours.
 bool may_be_joined(const loop::Kernel& k, const Schedule& s) {
@@ -75,7 +66,7 @@ void Writer::tail(Lines& out, const Body& body) {
   const std::size_t bad = k_.buffers.size() + printed_.scratch_sizes.size();
   if (body.may_fail()) out.add(str("if (bad_) atomicOr((int*)w[", bad, "], bad_);"));
   // The next body of the same kernel uses the memory anew.
-  if (printed_.block_bytes > 0) out.add("__syncthreads();");
+  if (printed_.block_bytes > 0) out.barrier();
 }
 
 std::string Writer::function(const std::string& suffix, const std::string& body, bool many) const {
@@ -120,10 +111,9 @@ Printed Writer::run(const std::string& stem) {
   printed_.parameters = n_.values();
   printed_.threads = s_.threads;
   const std::string text = sizes_text() + out.text();
-  const bool meet = text.find("__syncthreads") != std::string::npos;
-  if (meet) printed_.block_bytes = std::max(printed_.block_bytes, 16);
+  if (out.has_barrier()) printed_.block_bytes = std::max(printed_.block_bytes, 16);
   const std::string finish_text = last.text().empty() ? "" : sizes_text() + last.text();
-  printed_.name = name_of_text(stem, text + finish_text);
+  set_name(printed_, stem, text + finish_text);
   printed_.many = s_.flat || may_be_joined(k_, s_);
   printed_.text = function("", text, printed_.many);
   if (!finish_text.empty()) printed_.text += function("_finish", finish_text, printed_.many);

@@ -32,16 +32,18 @@ inline constexpr int kMapWords = 5;
 
 struct Printed {
   std::string name;                // made from its text
+  std::string kernel;              // id
   std::string text;                // all functions, without the prelude
   std::vector<Dim> parameters;     // sizes: the words behind the error bits' address
   std::vector<Dim> scratch_sizes;  // scratch areas, in elements of 8 bytes, for the whole launch
   Dim blocks = 1;
   Dim finish_blocks = 0;  // 0: no second stage
   int threads = kThreads;
-  int block_bytes = 0;  // of dynamic shared memory; 0: its warps need not meet
-  int maps = 0;         // so many times kMapWords of the last words say how an operand lies
-  bool table = false;   // ProductOptions::calls; `blocks` are those that each call fills
-  bool many = false;    // NAME_many is there, and NAME_finish_many where there is a second stage
+  int block_bytes = 0;      // of dynamic shared memory; 0: its warps need not meet
+  int maps = 0;             // so many times kMapWords of the last words say how an operand lies
+  int element_threads = 0;  // of a product without tiles: threads that share an element
+  bool table = false;       // ProductOptions::calls; `blocks` are those that each call fills
+  bool many = false;  // NAME_many is there, and NAME_finish_many where there is a second stage
 };
 
 /// What stands before every text.

@@ -4,10 +4,8 @@
 #include "codegen/cuda/product.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "codegen/cuda/product_element.h"
 #include "codegen/cuda/product_guess.h"
 #include "codegen/cuda/product_shape.h"
@@ -58,15 +56,13 @@ class ProductText {
     }
     if (s_.core == Core::kPair) add_maps();
     text = before + text + kernels_text(static_cast<int>(parameters_.size()) + errors_ + 1);
-    char digits[20];
-    std::snprintf(digits, sizeof digits, "%016llx",
-                  static_cast<unsigned long long>(fnv1a64(std::string_view(text))));
-    p.name = str("k_product_", digits);
+    set_name(p, "product", text);
     replace(text, "@", p.name);
     p.text = text;
     p.parameters = parameters_;
     p.threads = s_.threads();
     p.maps = s_.core == Core::kPair ? 2 : 0;
+    if (s_.core == Core::kSimple && !together_) p.element_threads = s_.lanes;
     p.table = together_;
     p.block_bytes = block_bytes(f_, s_);
     set_sizes(p);

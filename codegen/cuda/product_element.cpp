@@ -73,11 +73,8 @@ class ElementPrinter {
     statements(body);
     if (tile_.pieces > 0) asks(ahead);
     const std::string begin = sizes() + buffers();
-    char digits[20];
-    std::snprintf(digits, sizeof digits, "%016llx",
-                  static_cast<unsigned long long>(fnv1a64(std::string_view(begin + body.text()))));
     ElementText element;
-    element.name = str("k_element_", digits);
+    element.name = "k_element_" + hex_digits(fnv1a64(begin + body.text()));
     const std::string arrays = tile_.pieces > 0  ? str("int64_t rows, int down, const ", tile_.type,
                                                        " (*tile)[", tile_.lanes, "]")
                                : tile_.lanes > 1 ? str("const ", tile_.type, "* tile")

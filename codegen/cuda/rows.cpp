@@ -233,7 +233,7 @@ void Writer::across(Lines& out, const Body& body, int stage) {
     out.add(s_.turned ? str("s", sums[r], "[tid_] = a", sums[r], ";")
                       : str("if (tid_ % 32 == 0) s", sums[r], "[tid_ / 32] = a", sums[r], ";"));
   }
-  out.add(row_barrier(s_));
+  row_barrier(out, s_);
   const std::string first = s_.turned ? "ty_" : str("ty_ * ", count);
   for (int i : sums) out.add(str("a", i, " = s", i, "[", first, "];"));
   out.add("#pragma unroll");
@@ -243,7 +243,11 @@ void Writer::across(Lines& out, const Body& body, int stage) {
         combined(i, str("s", i, "[", first, " + d_", s_.turned ? str(" * ", s_.rows) : "", "]")));
   }
   out.close();
-  out.add(s_.turned ? row_barrier(s_) : str("turn_ ^= ", shared_ / 2, ";"));
+  if (s_.turned) {
+    row_barrier(out, s_);
+  } else {
+    out.add(str("turn_ ^= ", shared_ / 2, ";"));
+  }
 }
 
 /// One row of each group of threads: its indices and stages. row_ and live_ are in scope.
@@ -253,7 +257,7 @@ void Writer::row(Lines& out, Body& body, bool always) {
   const Walk walk = walk_row();
   body.fetch(out, walk);
   for (int stage = 0; stage <= k_.stages; ++stage) {
-    if (body.loads_stored(stage)) out.add(row_barrier(s_));
+    if (body.loads_stored(stage)) row_barrier(out, s_);
     body.row(out, stage, always ? "tx_ == 0" : "tx_ == 0 && live_");
     body.row_columns(out, stage, always ? "" : "live_");
     body.declare_sums(out, stage);

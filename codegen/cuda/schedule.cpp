@@ -365,12 +365,13 @@ bool mentions_rows(const Kernel& k, const Dim& d) {
                      [&](const loop::KernelIndex& x) { return loop::mentions(d, x.symbol); });
 }
 
-std::string row_barrier(const Schedule& s) {
-  if (s.along <= 32 && !s.turned) return "__syncwarp();";
+void row_barrier(Lines& out, const Schedule& s) {
+  if (s.along <= 32 && !s.turned) return out.add("__syncwarp();");
   // Rows may have barriers of their own where few blocks share a multiprocessor: a barrier whose
   // number is a variable takes all 16 of its block.
   const bool own = !s.turned && s.along < s.threads && s.per_processor > 0 && s.per_processor <= 2;
-  return own ? str("pl_meet<", s.along, ">(1 + ty_);") : "__syncthreads();";
+  if (own) return out.add(str("pl_meet<", s.along, ">(1 + ty_);"));
+  out.barrier();
 }
 
 Level store_level(const Kernel& k, const loop::KernelStore& s) {

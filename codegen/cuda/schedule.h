@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "codegen/lines.h"
 #include "loop/kernel.h"
 
 namespace plait::codegen::cuda {
@@ -39,7 +40,7 @@ struct Schedule {
 Schedule schedule_of(const loop::Kernel& kernel);
 
 /// Where the threads of a row meet.
-std::string row_barrier(const Schedule& schedule);
+void row_barrier(Lines& out, const Schedule& schedule);
 
 /// Whether indices of the kernel need 64 bits.
 bool is_wide(const loop::Kernel& kernel);

@@ -115,10 +115,7 @@ class Program {
           {program::ViewId(values[i]), written ? program::Access::kWrite : program::Access::kRead});
     }
     program_.steps.emplace_back().calls = {printed.call};
-    std::vector<std::string>& texts = program_.texts;
-    if (std::find(texts.begin(), texts.end(), printed.text) == texts.end()) {
-      texts.push_back(printed.text);
-    }
+    program_.texts.emplace(printed.call.function.name, printed.text);
   }
 
   std::unique_ptr<Target> target_;

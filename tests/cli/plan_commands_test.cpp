@@ -248,7 +248,7 @@ TEST_F(PlanCommands, AChangedPlanIsRefused) {
   ASSERT_EQ(call("compile " + file + " -o " + plan).code, 0);
   const std::string marker = folder / "marker";
   program::Program changed = program::from_bytes(io::read_file(plan), plan);
-  changed.texts[0] +=
+  changed.texts.begin()->second +=
       str("#include <stdio.h>\n__attribute__((constructor)) static void leave(void) ", "{ fopen(\"",
           marker, "\", \"w\"); }\n");
   io::write_file(plan, {program::to_bytes(changed)});

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <random>
 #include <string>
@@ -170,9 +169,7 @@ class Mutator {
 };
 
 inline std::string sealed_plan(const std::string& body) {
-  char hash[17];
-  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(fnv1a64(body)));
-  return str("plait-plan 4 ", hash, " ", body.size(), "\n", body);
+  return str("plait-plan 5 ", hex_digits(fnv1a64(body)), " ", body.size(), "\n", body);
 }
 
 /// One change of the text: a line, a number, a byte, the end.

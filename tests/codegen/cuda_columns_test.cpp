@@ -74,8 +74,11 @@ TEST(CudaColumns, RowsOfABlockMeetByThemselves) {
   const Kernel k = gradient(DType::bf16, 260, 512, 0, 10);
   const Schedule s = schedule_of(with_kept(k));
   ASSERT_LT(s.along, s.threads);
-  EXPECT_EQ(row_barrier(s), str("pl_meet<", s.along, ">(1 + ty_);"));
-  EXPECT_NE(print_kernel(k, true).text.find(row_barrier(s)), std::string::npos);
+  Lines barrier;
+  row_barrier(barrier, s);
+  EXPECT_EQ(barrier.text(), str("  pl_meet<", s.along, ">(1 + ty_);\n"));
+  EXPECT_FALSE(barrier.has_barrier());
+  EXPECT_NE(print_kernel(k, true).text.find(barrier.text()), std::string::npos);
   compare(k);
 }
 

@@ -299,7 +299,7 @@ TEST(Batch, AStepIsTheSumOfItsProducts) {
   EXPECT_EQ(shared.shared_bytes, 3 * kGrouped);
   EXPECT_EQ(shared.arena_bytes, apart.arena_bytes);  // the states are advanced in place
   EXPECT_EQ(std::count_if(shared.texts.begin(), shared.texts.end(),
-                          [](const std::string& t) { return t.find("k_pair_") != t.npos; }),
+                          [](const auto& t) { return t.first.starts_with("k_pair_"); }),
             1);
 }
 

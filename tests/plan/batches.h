@@ -63,6 +63,7 @@ class Batches : public Target {
     if (most_ == kNever || (bare && bare_ == Bare::kAlone)) return std::nullopt;
     Together out;
     out.print.call.function.name = "k_pair_0123456789abcdef";
+    out.print.call.kernel = "loop.pair.01234567";
     out.print.call.rows = 4;
     out.print.call.table = true;
     out.print.text = "void k_pair_0123456789abcdef(void) {}\n";

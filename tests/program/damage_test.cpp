@@ -19,10 +19,8 @@ std::string refusal(std::string_view bytes) {
 }
 
 /// A first line that fits the body.
-std::string sealed(const std::string& body, const std::string& format = "4") {
-  char hash[17];
-  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(fnv1a64(body)));
-  return str("plait-plan ", format, " ", hash, " ", body.size(), "\n", body);
+std::string sealed(const std::string& body, const std::string& format = "5") {
+  return str("plait-plan ", format, " ", hex_digits(fnv1a64(body)), " ", body.size(), "\n", body);
 }
 
 std::string body_of(const std::string& bytes) { return bytes.substr(bytes.find('\n') + 1); }
@@ -72,7 +70,7 @@ TEST(ProgramDamage, AnotherVersion) {
   const std::string body = body_of(to_bytes(small_program()));
   EXPECT_EQ(
       refusal(sealed(body, "3")),
-      "my.plan: the plan was written by another version (format '3', this one has 4): compile "
+      "my.plan: the plan was written by another version (format '3', this one has 5): compile "
       "again");
 }
 

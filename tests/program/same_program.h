@@ -12,12 +12,12 @@
 namespace plait::program {
 
 // clang-format off
-inline auto members(const Function& x) { const auto& [a, b] = x; return std::tie(a, b); }
+inline auto members(const Function& x) { const auto& [a, b, c] = x; return std::tie(a, b, c); }
 inline auto members(const Argument& x) { const auto& [a, b] = x; return std::tie(a, b); }
 inline auto members(const Workspace& x) { const auto& [a, b] = x; return std::tie(a, b); }
 inline auto members(const LoopCall& x) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = x;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = x;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
 }
 inline auto members(const loop::AxisOf<Dim>& x) {
   const auto& [a, b, c, d, e, f] = x;

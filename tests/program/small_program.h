@@ -48,7 +48,7 @@ inline Program small_program() {
   p.steps[1].shared_bytes = 64;
   p.steps[2].name = "hand";
   p.steps[2].calls = {HandCall{"cumsum", {}, {type}, {type}, {kY}, {kX}, {}}};
-  p.texts = {"void k_1(void) {}\n"};
+  p.texts = {{"k_1", "void k_1(void) {}\n"}};
   p.log = {{"place", "%y", "placed", "here"}};
   return p;
 }

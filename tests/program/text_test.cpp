@@ -137,7 +137,8 @@ TEST(ProgramText, WhatNoNetworkHas) {
   p.steps[2].waits = {StepId(0), StepId(1)};
   p.seconds = {{"place", 0.1}, {"", 1e-300}};
   p.log = {{"pass", "node", "what\n", "why"}, {}};
-  p.texts = {"void k_l() { /* 3:abc */ }\n", ""};
+  p.texts = {{"k_e", ""}, {"k_g", "\n"}, {"k_l", "void k_l() { /* 3:abc */ }\n"}};
+  p.options = {false, true, false};
   p.whole = true;
   reread(p);
 }

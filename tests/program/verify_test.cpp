@@ -103,7 +103,11 @@ TEST(ProgramVerify, Calls) {
   EXPECT_EQ(said_of([](Program& p) { loop_of(p).arguments[0].view = {}; }),
             "'loop' names value -1, there are 5");
   EXPECT_EQ(said_of([](Program& p) { loop_of(p).function.name = ""; }),
-            "a loop of 'loop' has no function");
+            "step 'loop' calls '', of which there is no text");
+  EXPECT_EQ(said_of([](Program& p) { p.texts.clear(); }),
+            "step 'loop' calls 'k_1', of which there is no text");
+  EXPECT_EQ(said_of([](Program& p) { product_of(p).parts[0].epilogue.name = "k_e"; }),
+            "step 'product' calls 'k_e', of which there is no text");
   EXPECT_EQ(said_of([](Program& p) { loop_of(p).kept = -1; }), "a loop of 'loop' keeps -1 rows");
   EXPECT_EQ(said_of([](Program& p) { product_of(p).c = {}; }),
             "'product' names value -1, there are 5");
@@ -135,6 +139,7 @@ TEST(ProgramVerify, TableCalls) {
     ProductCall::Part& part = product.parts[0];
     part.arguments = {{}, {kY, Access::kWrite}};
     part.generated.function.name = "k_pair";
+    p.texts["k_pair"] = "";
     part.generated.table = true;
     part.generated.arguments = {{kX}, {kS}, {{}, Access::kWrite}};
     return part.generated;

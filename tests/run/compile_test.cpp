@@ -67,7 +67,7 @@ TEST_F(CompileCache, ShortRowsTakeShortVectors) {
     const Compiled made =
         compiled("graph g(x: f32[50," + n + "], b: f32[" + n + "]) { %p = add(x, b) : f32[50," + n +
                  "] %m = greater(%p, b) : bool[50," + n + "] return %p, %m }");
-    for (const std::string& text : made.program.texts) {
+    for (const auto& [name, text] : made.program.texts) {
       if (text.find(lanes) != std::string::npos) return true;
     }
     return false;
@@ -88,7 +88,7 @@ TEST_F(CompileCache, ReshapedRowsAreNotDivided) {
     return %q
   })");
   ASSERT_FALSE(made.program.texts.empty());
-  for (const std::string& text : made.program.texts) {
+  for (const auto& [name, text] : made.program.texts) {
     const std::size_t loop = text.find("#pragma omp simd");
     ASSERT_NE(loop, std::string::npos);
     EXPECT_EQ(text.find('%', loop), std::string::npos) << text;
@@ -216,7 +216,7 @@ TEST_F(CompileCache, DifferencesAreNamed) {
   EXPECT_EQ(named([](program::Program& p) { p.log.clear(); }), "");
   EXPECT_EQ(named([](program::Program& p) { p.seconds.clear(); }), "");
   EXPECT_EQ(named([](program::Program& p) { p.threads = 7; }), "7 threads, not 1");
-  EXPECT_EQ(named([](program::Program& p) { p.texts[0] += " "; }), "texts");
+  EXPECT_EQ(named([](program::Program& p) { p.texts.begin()->second += " "; }), "texts");
   EXPECT_EQ(named([](program::Program& p) { p.symbols["n"] = Dim::symbol("n", 1, 2); }), "symbols");
   EXPECT_EQ(named([](program::Program& p) { p.steps.clear(); }),
             str("0 steps, not ", made.steps.size()));

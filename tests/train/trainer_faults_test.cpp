@@ -179,8 +179,8 @@ TEST(TrainerFaults, NothingOfAKeptProgramIsRun) {
     EXPECT_TRUE(said.ends_with("Remove it, and the run goes on by a plan made anew")) << said;
     return said;
   };
-  EXPECT_TRUE(
-      holds(refusal([&](program::Program& p) { p.texts[0] += leaves(marker); }), "(texts)"));
+  EXPECT_TRUE(holds(
+      refusal([&](program::Program& p) { p.texts.begin()->second += leaves(marker); }), "(texts)"));
   EXPECT_TRUE(holds(refusal([](program::Program& p) { p.steps[1].kernel = "other"; }),
                     "kernel \"other\", not \""));
   EXPECT_TRUE(holds(refusal([](program::Program& p) { p.steps.pop_back(); }), " steps, not "));
@@ -205,7 +205,7 @@ TEST(TrainerFaults, AProgramOfAnotherBuildIsPlannedAnew) {
   const std::size_t build = origin.find("\"build\":\"") + 9;
   origin[build] = origin[build] == '0' ? '1' : '0';
   io::write_file(path + ".json", {origin});
-  change_program(path, [&](program::Program& p) { p.texts[0] += leaves(marker); });
+  change_program(path, [&](program::Program& p) { p.texts.begin()->second += leaves(marker); });
   runs.said.clear();
   EXPECT_TRUE(runs.resume("run").finished);
   EXPECT_TRUE(holds(runs.said, path + " was planned otherwise (texts) by another build of Plait"))

@@ -29,8 +29,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// See pl_begin() in codegen/cuda/prelude_device.h.
-bool waits_itself(const std::string& kernel) {
+/// Whether kernels that wait themselves are launched before the one before them has ended.
+bool launches_dependents() {
   static const bool early = [] {
     const char* const given = std::getenv("PLAIT_CUDA_EARLY");
     const std::string_view text = given ? given : "";
@@ -39,7 +39,7 @@ bool waits_itself(const std::string& kernel) {
     }
     return text != "0";
   }();
-  return early && kernel.starts_with("k_");
+  return early;
 }
 
 CUdeviceptr address(const char* data) { return reinterpret_cast<CUdeviceptr>(data); }
@@ -290,7 +290,7 @@ void DriverDevice::launch(const Launch& launch) {
   config.sharedMemBytes = static_cast<unsigned>(launch.block_bytes);
   config.hStream = current();
   config.attrs = &early;
-  config.numAttrs = waits_itself(function.name) ? 1 : 0;
+  config.numAttrs = launch.dependent && launches_dependents() ? 1 : 0;
   const CUresult code =
       api_.launch_kernel(&config, function.handle, words.empty() ? nullptr : parameters, nullptr);
   if (code != CUDA_SUCCESS) {

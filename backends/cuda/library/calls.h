@@ -31,8 +31,7 @@ std::unique_ptr<LibraryCall> make_lt_call(const MatrixProduct& product,
 std::unique_ptr<LibraryCall> make_dnn_call(const Convolution& convolution,
                                            const LibraryProblem& problem, std::string& why);
 
-/// What stands before the first point of a variant, and behind the last one of an id.
-std::string library_of(const std::string& variant);
+/// What stands behind the last point of an id.
 std::string algorithm_of(const std::string& variant);
 
 /// Numbers in hexadecimal joined by '_', without zeros at the end, and back; an empty list when the

@@ -73,7 +73,7 @@ std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& c, 
     why = d.why;
     return nullptr;
   }
-  const std::string only = library_of(options.variant);
+  const std::string_view only = library_of(options.variant);
   LibraryProblem problem{c.dtype, result, options, epilogue};
   problem.options.variant = algorithm_of(options.variant);
   std::string lt_why = "not asked", dnn_why = "not asked";
@@ -96,8 +96,6 @@ std::unique_ptr<LibraryCall> make_library_call(const loop::BoundContraction& c, 
   why = str("cuBLASLt: ", lt_why, "; cuDNN: ", dnn_why);
   return nullptr;
 }
-
-std::string library_of(const std::string& variant) { return variant.substr(0, variant.find('.')); }
 
 std::string algorithm_of(const std::string& variant) {
   const std::size_t at = variant.rfind('.');

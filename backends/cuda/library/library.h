@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.h"
@@ -63,6 +64,9 @@ class LibraryCall {
   /// written many times; waits for the stream. Seconds of the fastest; RunError when none runs.
   virtual double tune(void* stream, const LibraryOperands& operands, int most = 8) = 0;
 };
+
+/// The first part of a call's id: "lt" or "cudnn".
+inline std::string_view library_of(std::string_view id) { return id.substr(0, id.find('.')); }
 
 /// What is there, for messages; opens the libraries.
 struct LibraryVersions {
