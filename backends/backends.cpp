@@ -12,20 +12,31 @@
 namespace plait {
 namespace {
 
+/// For the GPU of this machine, or where there is none, for the one that the options name.
+std::unique_ptr<Target> make_cuda_planner(const TargetOptions& options) {
+  try {
+    return make_plugin_target(options);
+  } catch (const UserError& e) {
+    return make_plugin_planner(options, e.what());
+  } catch (const RunError& e) {
+    return make_plugin_planner(options, e.what());
+  }
+}
+
 /// Runs graphs node by node, or programs.
 struct Row {
   std::string_view name;
   std::unique_ptr<Backend> (*make)() = nullptr;
   std::unique_ptr<Target> (*make_target)(const TargetOptions&) = nullptr;
-  std::unique_ptr<Target> (*make_plan_target)() = nullptr;  // where it is another one
+  std::unique_ptr<Target> (*make_plan_target)(const TargetOptions&) = nullptr;  // another one
 };
 
 constexpr Row kBackends[] = {
     {"ref", []() -> std::unique_ptr<Backend> { return std::make_unique<RefBackend>(); }},
     {"null", []() -> std::unique_ptr<Backend> { return std::make_unique<NullBackend>(); },
-     nullptr, make_null_target},
-    {"cpu", nullptr, [](const TargetOptions& o) { return make_cpu_target(o.threads); }},
-    {"cuda", nullptr, make_plugin_target},
+     nullptr, [](const TargetOptions& o) { return make_null_target(o.device); }},
+    {"cpu", nullptr, [](const TargetOptions& o) { return make_cpu_target(o.threads, o.device); }},
+    {"cuda", nullptr, make_plugin_target, make_cuda_planner},
 };
 
 const Row& row_of(std::string_view name) {
@@ -61,9 +72,15 @@ std::unique_ptr<Target> make_target(std::string_view name, const TargetOptions& 
 
 std::unique_ptr<Target> make_plan_target(std::string_view name, const TargetOptions& options) {
   const Row& row = row_of(name);
-  if (row.make_plan_target) return row.make_plan_target();
+  if (row.make_plan_target) return row.make_plan_target(options);
   if (!row.make_target) fail("backend ", name, " runs graphs node by node: cpu and cuda have programs");
   return row.make_target(options);
+}
+
+std::unique_ptr<Target> make_planner(std::string_view name, const TargetOptions& options,
+                                     const std::string& why) {
+  return row_of(name).name == "cuda" ? make_plugin_planner(options, why)
+                                     : make_plan_target(name, options);
 }
 
 std::unique_ptr<Target> make_target(std::string_view name, int threads) {

@@ -78,10 +78,25 @@ const Plugin& plugin() {
 
 }  // namespace
 
-std::unique_ptr<Target> make_plugin_target(const TargetOptions& options) {
+namespace {
+
+cuda::CudaOptions cuda_options(const TargetOptions& options) {
   cuda::CudaOptions wanted;
   wanted.tf32 = options.tf32;
   wanted.fast = options.fast;
+  wanted.model = options.device;
+  return wanted;
+}
+
+}  // namespace
+
+std::unique_ptr<Target> make_plugin_target(const TargetOptions& options) {
+  return std::unique_ptr<Target>(plugin().make_target(cuda_options(options)));
+}
+
+std::unique_ptr<Target> make_plugin_planner(const TargetOptions& options, const std::string& why) {
+  cuda::CudaOptions wanted = cuda_options(options);
+  wanted.without = why;
   return std::unique_ptr<Target>(plugin().make_target(wanted));
 }
 

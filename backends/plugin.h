@@ -17,6 +17,10 @@ struct TargetOptions;
 /// of another build, no driver, no GPU, no compiler.
 std::unique_ptr<Target> make_plugin_target(const TargetOptions& options);
 
+/// One that plans without a device, and does not run: `why` it cannot. UserError when this build has
+/// no library.
+std::unique_ptr<Target> make_plugin_planner(const TargetOptions& options, const std::string& why);
+
 /// Whether make_plugin_target gives one here, and why not. Starts the GPU.
 Decision plugin_available();
 

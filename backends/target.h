@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/device_model.h"
 #include "base/error.h"
 #include "ir/graph.h"
 #include "loop/contraction.h"
@@ -24,6 +25,12 @@ using program::HandCall;
 using program::LoopCall;
 using program::ProductCall;
 using program::TuningResults;
+
+/// What a call is expected to take, without a step's own time, and what it is bound by.
+struct Predicted {
+  double seconds = 0;
+  std::string bound;  // products, memory, cache, operations, or `measured`
+};
 
 /// An implementation that was chosen, and those it was chosen over.
 struct Choice {
@@ -39,6 +46,13 @@ struct Choice {
   /// epilogue is a kernel of its own that reads it there.
   std::optional<DType> apart{};
   bool turned = false;  // an epilogue had better run along m: see Part::turned
+  Predicted predicted{};
+};
+
+/// What a call does, at the end of its symbols' ranges: what its seconds are computed from.
+struct Work {
+  double operations = 0;  // of a contraction or a hand kernel; loops say theirs themselves
+  double bytes = 0;       // of what it reads and writes, each value once
 };
 
 /// What choices are made by, besides rules.
@@ -52,6 +66,7 @@ struct Tuning {
 struct PrintedLoop {
   LoopCall call;     // arguments are filled in by the caller
   std::string text;  // of the function or functions
+  std::string schedule{};  // how its points are dealt out, for the decision log
 };
 
 /// Products of one shape, bare or each with a kernel behind it, as one launch: how a call is
@@ -60,6 +75,7 @@ struct Together {
   PrintedLoop print;
   int most = 0;
   std::int64_t shared_bytes = 0;
+  Predicted predicted{};  // of each of them
 };
 
 class Runtime;  // backends/runtime.h
@@ -82,6 +98,8 @@ class Target {
   /// The build of the code that plans for it, where it is no part of the program.
   virtual std::string build() const { return ""; }
   virtual int threads() const = 0;
+  /// What costs are computed from.
+  virtual const DeviceModel& device() const = 0;
   /// Steps that it may run beside each other, at most.
   virtual int streams() const { return 1; }
   /// Whether it has a kernel for an op that is not loops.
@@ -96,15 +114,18 @@ class Target {
   /// `largest` binds every symbol to the end of its range. What follows the contraction is
   /// `epilogue`; null: the product is the result.
   virtual Choice choose(const loop::Contraction& contraction, const loop::Kernel* epilogue,
-                        bool b_constant, const DimBindings& largest, Tuning& tuning) const = 0;
-  virtual Choice choose(const LoopCall& call, const DimBindings& largest) const = 0;
+                        bool b_constant, const Work& work, const DimBindings& largest,
+                        Tuning& tuning) const = 0;
+  virtual Choice choose(const LoopCall& call, const Work& work,
+                        const DimBindings& largest) const = 0;
   /// For a part that is the whole product, bare, or whose product is left apart; nothing where one
   /// launch of several is no faster.
   virtual std::optional<Together> together(const ProductCall::Part&, bool /*bare*/,
                                            const DimBindings&) const {
     return std::nullopt;
   }
-  virtual Choice choose(const HandCall& call, const DimBindings& largest) const = 0;
+  virtual Choice choose(const HandCall& call, const Work& work,
+                        const DimBindings& largest) const = 0;
 
   /// The half that runs what is planned here. UserError when this machine has no such device.
   virtual std::unique_ptr<Runtime> open() const = 0;

@@ -147,7 +147,9 @@ class Batching {
       part.generated = printed;
       part.generated.arguments = {{call.a}, {call.b}, {call.c, program::Access::kWrite}};
       part.variant.clear();
-      d.step.kernel = target_.choose(part.generated, largest_).kernel;
+      d.step.kernel = target_.choose(part.generated, {}, largest_).kernel;
+      d.step.seconds = how.predicted.seconds;
+      d.step.bound = how.predicted.bound;
       part.workspace.bytes = how.shared_bytes;
       log_.push_back({"order", "%" + d.step.name, "grouped",
                       str("one launch for ", steps.size(), " products of its shape")});

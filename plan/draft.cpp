@@ -148,6 +148,7 @@ class Drafting {
 
   LoopCall printed(PrintedLoop p, std::vector<Argument> arguments, const Dim& work) {
     draft_.texts.emplace(p.call.function.name, std::move(p.text));
+    schedule_ = std::move(p.schedule);
     p.call.arguments = std::move(arguments);
     p.call.work = work;
     return p.call;
@@ -158,8 +159,16 @@ class Drafting {
     return printed(target_.print(low.kernel, fixed(low.kernel)), arguments(low), work);
   }
 
+  /// Of a loop that was just printed, with the schedule inside its kernel.
+  Choice chosen(const LoopCall& call, const Work& work) const {
+    Choice choice = target_.choose(call, work, largest_);
+    if (!schedule_.empty()) choice.why += ": " + schedule_;
+    return choice;
+  }
+
   void take(const Choice& choice, DraftStep& d) {
     if (d.step.kernel.empty()) d.step.kernel = choice.kernel;
+    d.step.predict(choice.predicted.seconds, choice.predicted.bound);
     d.step.thread_bytes = std::max(d.step.thread_bytes, choice.thread_bytes);
     log_.push_back({"choose", "%" + d.step.name, choice.kernel, choice.why});
   }
@@ -176,12 +185,13 @@ class Drafting {
     for (Lowered& low : all) {
       LoopCall call = printed(low);
       call.interleaved = low.interleaved && call.column_sizes.empty();
-      Choice choice = target_.choose(call, largest_);
+      Choice choice = chosen(call, work_of(low));
       call.workspace.bytes = choice.shared_bytes;
       if (d.step.calls.empty()) {
         choice.why = str("for each of ", all.size(), " operands: ", choice.why);
         take(choice, d);
       } else {
+        d.step.predict(choice.predicted.seconds, choice.predicted.bound);
         add_kernel(d.step, choice.kernel);
       }
       d.step.thread_bytes = std::max(d.step.thread_bytes, choice.thread_bytes);
@@ -193,7 +203,7 @@ class Drafting {
   void add_loop(Lowered& low, DraftStep& d) {
     d.step.kind = schedule_name(low.kernel);
     LoopCall call = printed(low);
-    const Choice choice = target_.choose(call, largest_);
+    const Choice choice = chosen(call, work_of(low));
     call.workspace.bytes = choice.shared_bytes;
     take(choice, d);
     d.step.calls.push_back(std::move(call));
@@ -226,9 +236,10 @@ class Drafting {
       p.contraction = part.contraction;
       std::optional<Lowered> low;
       if (!bare) low = lower_epilogue(s_, g, part, false);
+      const Work work = work_of(part.contraction, call, low ? &*low : nullptr, c.parts.size());
       Choice choice = draft_.whole ? Choice{}
                                    : target_.choose(part.contraction, low ? &low->kernel : nullptr,
-                                                    call.b_constant, largest_, tuning_);
+                                                    call.b_constant, work, largest_, tuning_);
       const bool generated = draft_.whole || choice.generated;
       if (!bare && choice.turned) {  // along the result's own memory
         Lowered turned = lower_epilogue(s_, g, part, true);
@@ -242,13 +253,14 @@ class Drafting {
           const std::vector<Argument> more = arguments(*low);
           all.insert(all.end(), more.begin(), more.end());
         }
-        const Dim work = floordiv(operations(part.contraction), 4) + 1;
         p.generated = printed(target_.print(part.contraction, low ? &low->kernel : nullptr,
                                             draft_.whole, choice.variant),
-                              std::move(all), work);
-        const std::string why = choice.why;
-        choice = target_.choose(p.generated, largest_);
-        choice.why = draft_.whole ? "single-kernel program" : why;
+                              std::move(all), floordiv(operations(part.contraction), 4) + 1);
+        const Choice product = std::move(choice);
+        choice = chosen(p.generated, work);
+        const std::string cut = schedule_.empty() ? "" : ", " + schedule_;
+        choice.why = draft_.whole ? "single-kernel program" : product.why + cut;
+        if (product.predicted.seconds > 0) choice.predicted = product.predicted;
       } else if (low) {
         Lowered apart;
         if (choice.apart) apart = lower_apart(s_, g, part, *choice.apart);
@@ -289,10 +301,33 @@ class Drafting {
       call.outputs.push_back(s_.graph.type(id));
       call.output_views.push_back(view(id));
     }
-    const Choice choice = target_.choose(call, largest_);
+    Work work{number(operations_of(s_.graph, node)), 0};
+    for (const auto* views : {&call.input_views, &call.output_views}) {
+      for (ViewId v : *views) work.bytes += v.valid() ? bytes_of(v) : 0;
+    }
+    const Choice choice = target_.choose(call, work, largest_);
     call.workspace.bytes = choice.shared_bytes;
     take(choice, d);
     d.step.calls.push_back(std::move(call));
+  }
+
+  double number(const Dim& d) const { return static_cast<double>(evaluate(d, largest_)); }
+  double bytes_of(ViewId v) const { return number(draft_.views[v.index()].type.bytes()); }
+
+  /// Of a kernel's buffers; a value that is read and written counts twice.
+  double bytes_of(const Lowered& low) {
+    double bytes = 0;
+    for (ir::ValueId v : low.values) bytes += v == ir::kNone ? 0 : bytes_of(view(v));
+    return bytes;
+  }
+  Work work_of(const Lowered& low) { return {0, bytes_of(low)}; }
+  /// Of one of the parts of a product, with what follows it.
+  Work work_of(const loop::Contraction& c, const ProductCall& call, const Lowered* low,
+               std::size_t parts) {
+    double bytes = bytes_of(call.a) + bytes_of(call.b);
+    if (call.c.valid()) bytes += bytes_of(call.c);
+    if (low) bytes += bytes_of(*low);
+    return {number(operations(c)), bytes / static_cast<double>(parts)};
   }
 
   void account(const Group& g, DraftStep& d) const {
@@ -311,6 +346,7 @@ class Drafting {
   Tuning& tuning_;
   DecisionLog& log_;
   Draft draft_;
+  std::string schedule_;                          // of what was printed last
   std::unordered_map<std::string, First> known_;  // by signature
 };
 
@@ -391,7 +427,10 @@ DraftStep copy_step(ViewId from, ViewId to, const std::string& name, const Targe
   d.step.name = name;
   d.step.kind = "copy";
   d.step.nodes = {draft.is_copy(from) ? name : draft.views[from.index()].name};
-  d.step.kernel = target.choose(p.call, {}).kernel;
+  const double bytes = static_cast<double>(type.bytes().hi());
+  const Choice choice = target.choose(p.call, {.bytes = 2 * bytes}, {});
+  d.step.kernel = choice.kernel;
+  d.step.predict(choice.predicted.seconds, choice.predicted.bound);
   d.step.bytes_read = d.step.bytes_written = type.bytes();
   d.kernels = {{std::make_shared<const loop::Kernel>(k), {from, to}}};
   d.step.calls.emplace_back(std::move(p.call));

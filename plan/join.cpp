@@ -43,6 +43,7 @@ void absorb(DraftStep& to, DraftStep& d) {
   to.step.operations = to.step.operations + d.step.operations;
   to.step.bytes_read = to.step.bytes_read + d.step.bytes_read;
   to.step.bytes_written = to.step.bytes_written + d.step.bytes_written;
+  to.step.predict(d.step.seconds, d.step.bound);
   to.step.thread_bytes = std::max(to.step.thread_bytes, d.step.thread_bytes);
   add_kernel(to.step, d.step.kernel);
 }

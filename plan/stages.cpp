@@ -98,6 +98,7 @@ Planning::Planning(const ir::Graph& graph, const Target& target, const Options& 
   program.graph_name = graph.name;
   program.backend = target.name();
   program.target = target.identity();
+  program.device = target.device();
   program.options = options;
   program.threads = target.threads();
   program.streams = target.streams();

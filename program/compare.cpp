@@ -34,7 +34,7 @@ class Members {
   std::string_view first_other(const Members& there) const {
     for (std::size_t i = 0; i < all_.size(); ++i) {
       const std::string_view name = all_[i].first;
-      if (name == "log" || name == "seconds") continue;  // a clock's
+      if (name == "log" || name == "seconds" || name == "device") continue;  // costs and clocks
       if (all_[i].second != there.all_[i].second) return name;
     }
     return {};

@@ -126,7 +126,7 @@ void fields(A& a, T& x) {
   a("calls", x.calls)("operations", x.operations);
   a("bytes_read", x.bytes_read)("bytes_written", x.bytes_written);
   a("shared_bytes", x.shared_bytes)("thread_bytes", x.thread_bytes);
-  a("stream", x.stream)("waits", x.waits);
+  a("seconds", x.seconds)("bound", x.bound)("stream", x.stream)("waits", x.waits);
 }
 
 template <class A, Is<Binding> T>
@@ -149,7 +149,7 @@ template <class A, Is<Program> T>
 void fields(A& a, T& x) {
   a.symbols(x.symbols);
   a("graph_name", x.graph_name)("graph_text", x.graph_text)("backend", x.backend);
-  a("target", x.target)("options", x.options)("tuning", x.tuning)("threads", x.threads);
+  a("target", x.target)("device", x.device)("options", x.options)("tuning", x.tuning)("threads", x.threads);
   a("buffers", x.buffers)("views", x.views)("steps", x.steps);
   a("feeds", x.feeds)("fetches", x.fetches)("states", x.states);
   a("rounded", x.rounded)("constants", x.constants)("texts", x.texts)("whole", x.whole);

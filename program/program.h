@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/array.h"
+#include "base/device_model.h"
 #include "base/log.h"
 #include "ir/graph.h"
 #include "program/call.h"
@@ -54,8 +55,16 @@ struct Step {
   std::vector<Call> calls;         // independent of each other: they run together
   Dim operations = 0, bytes_read = 0, bytes_written = 0;
   std::int64_t shared_bytes = 0, thread_bytes = 0;  // workspace: the step's, each thread's
-  int stream = 0;                                   // on which steps run in their order
-  std::vector<StepId> waits;                        // for steps of other streams, before it begins
+  double seconds = 0;         // predicted, without DeviceModel::step_seconds
+  std::string bound;          // what most of it is bound by: products, memory...
+  int stream = 0;             // on which steps run in their order
+  std::vector<StepId> waits;  // for steps of other streams, before it begins
+
+  /// One more call, of so many seconds.
+  void predict(double more, const std::string& by) {
+    if (more >= seconds) bound = by;
+    seconds += more;
+  }
 };
 
 struct Binding {
@@ -84,6 +93,7 @@ struct Program {
   std::string graph_name;
   std::string graph_text;  // of the graph that was planned
   std::string backend, target;
+  DeviceModel device;  // that costs were computed from
   PlanOptions options;
   TuningResults tuning;  // that choices were made by
   int threads = 1;

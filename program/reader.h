@@ -49,6 +49,7 @@ class Reader {
   }
   void value(bool& x);
   void value(std::string& x) { x = text(); }
+  void value(DeviceModel& x) { x = device_model_from_text(text(), "its device"); }
   void value(Dim& x);
   void value(ir::Type& x);
   void value(ir::Literal& x);

@@ -65,6 +65,7 @@ class Writer {
   }
   void value(const bool& x) { word(x ? "1" : "0"); }
   void value(const std::string& x) { text(x); }
+  void value(const DeviceModel& x) { text(to_text(x)); }
   void value(const Dim& x) { x.is_const() ? number(x.value()) : text(x.text()); }
   void value(const ir::Type& x) { text(type_text(x)); }
   void value(const ir::Literal& x) {

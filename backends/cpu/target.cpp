@@ -2,13 +2,13 @@
 #include "backends/cpu/target.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 
 #include "backends/cpu/code.h"
 #include "backends/cpu/contract/contract.h"
+#include "backends/cpu/cost.h"
 #include "backends/cpu/cut.h"
 #include "backends/cpu/hand/hand.h"
+#include "backends/cpu/measure.h"
 #include "backends/cpu/pool.h"
 #include "backends/generated_c.h"
 #include "backends/tuning.h"
@@ -24,50 +24,6 @@ namespace {
 // Fewer multiply-adds than this are loops: the engine's set-up would take longer.
 constexpr std::int64_t kSmallProduct = 16 * 1024;
 
-/// Bytes that the axes of an operand span, for a trial run.
-std::int64_t span(const cpu::Problem& p, std::int64_t cpu::Axis::*step, std::int64_t origin) {
-  std::int64_t last = std::max<std::int64_t>(0, origin);
-  for (const auto* axes : {&p.batch, &p.m, &p.n, &p.k}) {
-    for (const cpu::Axis& x : *axes) {
-      last += std::max<std::int64_t>(0, (x.extent - 1) * (x.*step));
-    }
-  }
-  return (last + 1) * static_cast<std::int64_t>(size_of(p.dtype)) + 4096;
-}
-
-/// Seconds of one run of a variant on one thread, the best of a few.
-double trial(const cpu::Problem& problem, const cpu::Variant& variant) {
-  const cpu::Contract contract(problem, variant);
-  std::vector<char> a(static_cast<std::size_t>(span(problem, &cpu::Axis::a, problem.a0))),
-      b(static_cast<std::size_t>(span(problem, &cpu::Axis::b, problem.b0))),
-      c(static_cast<std::size_t>(span(problem, &cpu::Axis::c, problem.c0))),
-      packed(static_cast<std::size_t>(contract.packed_bytes()) + 64),
-      scratch(static_cast<std::size_t>(contract.scratch_bytes()) + 64);
-  const auto aligned = [](std::vector<char>& v) {
-    return reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(v.data()) + 63) &
-                                   ~std::uintptr_t(63));
-  };
-  double best = 1e9;
-  const auto begin = std::chrono::steady_clock::now();
-  for (int round = 0; round < 5; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    for (std::int64_t t = 0; t < contract.pack_tasks(); ++t)
-      contract.pack(t, a.data(), b.data(), aligned(packed), aligned(scratch));
-    // Some tasks stand for all: they are alike.
-    const std::int64_t tasks = std::min<std::int64_t>(contract.tasks(), 8);
-    for (std::int64_t t = 0; t < tasks; ++t) {
-      contract.run(t, a.data(), b.data(), aligned(packed), c.data(), nullptr, nullptr,
-                   aligned(scratch));
-    }
-    const auto now = std::chrono::steady_clock::now();
-    const double share = static_cast<double>(contract.tasks()) /
-                         static_cast<double>(std::max<std::int64_t>(1, tasks));
-    best = std::min(best, std::chrono::duration<double>(now - start).count() * share);
-    if (std::chrono::duration<double>(now - begin).count() > 0.05) break;
-  }
-  return best;
-}
-
 std::string problem_key(const cpu::Problem& p) {
   std::string key = str(name_of(p.dtype), p.a0, ' ', p.b0, ' ', p.c0, ' ', p.guarded, p.h0, ' ',
                         p.w0, ' ', p.height, ' ', p.width);
@@ -82,8 +38,10 @@ std::string problem_key(const cpu::Problem& p) {
 
 class CpuTarget : public Target {
  public:
-  explicit CpuTarget(int threads)
-      : isa_(cpu::detect_isa()), threads_(threads > 0 ? threads : cpu::default_threads()) {}
+  CpuTarget(int threads, DeviceModel device)
+      : isa_(cpu::detect_isa()),
+        threads_(threads > 0 ? threads : cpu::default_threads()),
+        device_(std::move(device)) {}
 
   std::string_view name() const override { return "cpu"; }
   std::string identity() const override {
@@ -96,6 +54,7 @@ class CpuTarget : public Target {
     return identity_;
   }
   int threads() const override { return threads_; }
+  const DeviceModel& device() const override { return device_; }
 
   Decision has_hand(const std::string& op) const override {
     if (cpu::find_hand(op)) return Decision::allow();
@@ -110,7 +69,7 @@ class CpuTarget : public Target {
     return printed_loop(codegen::print_contraction(c, epilogue, fixed));
   }
 
-  Choice choose(const loop::Contraction& c, const loop::Kernel*, bool b_constant,
+  Choice choose(const loop::Contraction& c, const loop::Kernel*, bool b_constant, const Work& work,
                 const DimBindings& largest, Tuning& tuning) const override {
     Choice out;
     const cpu::Problem problem = cpu::problem_of(loop::bind(c, largest));
@@ -125,11 +84,13 @@ class CpuTarget : public Target {
     const std::int64_t operations = evaluate(loop::operations(c), largest);
     if (operations < 2 * kSmallProduct) return as_loops(str("only ", operations, " operations"));
     std::vector<cpu::Variant> accepted;
+    std::vector<cpu::Cost> costs;
     std::vector<std::string> notes;
-    for (const cpu::Variant& v : cpu::variants(problem, isa_, b_constant)) {
+    for (const auto& [v, cost, score, fits] : cpu::ranked_variants(problem, isa_, b_constant)) {
       const Decision d = cpu::accepts(problem, v);
       if (d) {
         accepted.push_back(v);
+        costs.push_back(cost);
       } else if (notes.size() < 4) {
         notes.push_back(str(to_text(v), ": ", d.why));
       }
@@ -142,6 +103,8 @@ class CpuTarget : public Target {
     out.kernel = contract.id();
     out.variant = to_text(accepted[best]);
     out.turned = cpu::lies_along_m(problem);
+    out.predicted = cpu::predict_product({device_, threads_}, accepted[best], problem.dtype,
+                                         costs[best], work.bytes);
     out.thread_bytes = contract.scratch_bytes();
     (b_constant ? out.persistent_bytes : out.shared_bytes) =
         (contract.packed_bytes() + 63) / 64 * 64;
@@ -153,7 +116,7 @@ class CpuTarget : public Target {
     return out;
   }
 
-  Choice choose(const LoopCall& call, const DimBindings& largest) const override {
+  Choice choose(const LoopCall& call, const Work& work, const DimBindings& largest) const override {
     Choice out;
     out.kernel = call.kernel;
     const std::int64_t tasks =
@@ -163,13 +126,17 @@ class CpuTarget : public Target {
     }
     out.thread_bytes = cpu::kept_bytes(call.kept, evaluate(call.kept_size, largest));
     out.why = str("generated, ", tasks, " tasks");
+    const auto operations = static_cast<double>(evaluate(call.work, largest));
+    out.predicted = cpu::predict_loop({device_, threads_}, tasks, operations, work);
     return out;
   }
 
-  Choice choose(const HandCall& call, const DimBindings& largest) const override {
+  Choice choose(const HandCall& call, const Work& work, const DimBindings& largest) const override {
     Choice out;
     out.kernel = std::string(cpu::find_hand(call.op)->id);
-    out.thread_bytes = cpu::make_hand(call, largest)->scratch_bytes();
+    const auto kernel = cpu::make_hand(call, largest);
+    out.thread_bytes = kernel->scratch_bytes();
+    out.predicted = cpu::predict_hand({device_, threads_}, kernel->tasks(), call.op, work);
     out.why = "written by hand";
     return out;
   }
@@ -191,7 +158,7 @@ class CpuTarget : public Target {
     std::size_t best = 0;
     double least = 1e9;
     for (std::size_t i = 0; i < count; ++i) {
-      const double seconds = trial(problem, accepted[i]);
+      const double seconds = cpu::trial_seconds(problem, accepted[i]);
       char ms[32];
       std::snprintf(ms, sizeof ms, "%.3f ms", seconds * 1e3);
       times += str(i ? ", " : "measured ", to_text(accepted[i]), " ", ms);
@@ -206,13 +173,15 @@ class CpuTarget : public Target {
 
   cpu::Isa isa_;
   int threads_;
+  DeviceModel device_;
   mutable std::string identity_;
 };
 
 }  // namespace
 
-std::unique_ptr<Target> make_cpu_target(int threads) {
-  return std::make_unique<CpuTarget>(threads);
+std::unique_ptr<Target> make_cpu_target(int threads, std::optional<DeviceModel> device) {
+  return std::make_unique<CpuTarget>(threads,
+                                     device ? std::move(*device) : *built_in_device("cpu"));
 }
 
 }  // namespace plait

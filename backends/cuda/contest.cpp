@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <map>
 
@@ -25,11 +27,19 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // How choices are measured: those kept from another way of measuring are not taken.
 constexpr const char* kTrials = "trials 3 ";
 constexpr const char* kGuess = "guess";  // not measured: the rule's choice
+constexpr const char* kGood = "good ";   // a library's first guess, and its seconds
 
 std::string time_text(const std::string& what, double seconds) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f us", seconds * 1e6);
   return str(what, " ", text);
+}
+
+/// That reads back as the same number.
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", seconds);
+  return text;
 }
 
 std::vector<std::string> worth_trying(const std::vector<std::string>& variants) {
@@ -91,6 +101,7 @@ Choice Contest::first_guess(const Problem& p, std::unique_ptr<LibraryCall>& made
   const bool tensor_cores = is_half(p.bound.dtype) || (p.bound.dtype == DType::f32 && tf32_);
   if (tensor_cores && has_few_channels(p.bound)) {
     out.generated = true;
+    out.predicted = {own_seconds(p), "products"};
     out.why = "its image has few channels: libraries are slow there";
     return out;
   }
@@ -99,23 +110,35 @@ Choice Contest::first_guess(const Problem& p, std::unique_ptr<LibraryCall>& made
     made = call(p, fused, "", false, why);
     if (!made) continue;
     out = as_choice(p, *made, fused);
+    out.predicted = {guessed_seconds(p, fused), "products"};
     out.why = "the library's first guess";
     if (fused || !p.epilogue || !tensor_cores || p.bound.guarded) return out;
     const std::int64_t operations = evaluate(loop::operations(p.contraction), p.largest);
-    const double apart =
-        library_us(operations, p.bound.dtype) + behind_us(p.bound, *p.apart, *p.epilogue);
-    const double own = codegen::cuda::product_us(p.contraction, p.epilogue, p.largest,
-                                                 {tf32_, "", device_.has_pairs()});
+    const double apart = library_us(model_, operations, p.bound.dtype) +
+                         behind_us(model_, p.bound, *p.apart, *p.epilogue);
+    const double own = own_seconds(p) * 1e6;
     if (own >= kOwnPart * apart) return out;
     out = {};
     out.generated = true;
+    out.predicted = {own * 1e-6, "products"};
     out.why = str("what follows is its epilogue: estimated", time_text("", own * 1e-6),
                   ", a library and a separate kernel", time_text("", apart * 1e-6));
     return out;
   }
   out.generated = true;
+  out.predicted = {own_seconds(p), "products"};
   out.why = why;
   return out;
+}
+
+double Contest::guessed_seconds(const Problem& p, bool fused) const {
+  const double call = ceiling_us(model_, p.bound, p.apart.value_or(p.bound.dtype), tf32_);
+  const bool follows = p.epilogue && !fused;
+  return (call + (follows ? behind_us(model_, p.bound, *p.apart, *p.epilogue) : 0)) * 1e-6;
+}
+
+double Contest::own_seconds(const Problem& p) const {
+  return codegen::cuda::product_us(p.contraction, p.epilogue, p.largest, own_options()) * 1e-6;
 }
 
 Choice Contest::guessed(const Problem& p) const {
@@ -133,6 +156,13 @@ Choice Contest::guessed(const Problem& p) const {
     keep_result(p.tuning, "guess", key, *against);
   }
   if (against->empty()) return guess;
+  if (against->starts_with(kGood)) {
+    const double follows =
+        p.epilogue && !guess.fused ? behind_us(model_, p.bound, *p.apart, *p.epilogue) * 1e-6 : 0;
+    guess.predicted = {std::strtod(against->c_str() + std::strlen(kGood), nullptr) + follows,
+                       "measured"};
+    return guess;
+  }
   made.reset();
   Choice out = measured(p);
   out.why = str(*against, "; ", out.why);
@@ -141,7 +171,7 @@ Choice Contest::guessed(const Problem& p) const {
 
 std::optional<std::string> Contest::objection(const Problem& p, const LibraryCall& call,
                                               const Choice& guess) const {
-  const double ceiling = ceiling_us(p.bound, guess.apart.value_or(p.bound.dtype), tf32_);
+  const double ceiling = ceiling_us(model_, p.bound, guess.apart.value_or(p.bound.dtype), tf32_);
   const auto is_slow = [&](double seconds) { return is_far_below(seconds * 1e6, ceiling); };
   std::optional<Trial> trial;
   try {
@@ -151,7 +181,7 @@ std::optional<std::string> Contest::objection(const Problem& p, const LibraryCal
   }
   try {
     const double seconds = trial->glance(call, guess.fused ? p.fused : std::nullopt, is_slow);
-    if (!is_slow(seconds)) return "";
+    if (!is_slow(seconds)) return kGood + seconds_text(seconds);
     return str("the library's first guess, ", time_text(call.id(), seconds),
                ", is far below its ceiling", time_text("", ceiling * 1e-6));
   } catch (const RunError& e) {
@@ -175,12 +205,15 @@ Choice Contest::measured(const Problem& p) const {
     return guess;
   }
   std::vector<std::string> times;
-  Choice won = best_of(p, *trial, times).choice;
+  const Entry best = best_of(p, *trial, times);
+  Choice won = best.choice;
+  won.predicted = {best.seconds, "measured"};
   won.why = "measured " + join(times, ", ");
   const std::string result = str(won.generated ? "own"
                                  : won.fused   ? "fused"
                                                : "library",
-                                 '\n', won.generated ? won.variant : won.kernel, '\n', won.why);
+                                 '\n', won.generated ? won.variant : won.kernel, '\n', won.why,
+                                 '\n', seconds_text(won.predicted.seconds));
   keep_result(p.tuning, "choice", key, result);
   // As it will be made from what is kept, to the byte of its workspace.
   return kept(p, result).value_or(won);
@@ -215,8 +248,7 @@ Contest::Entry Contest::best_of(const Problem& p, Trial& trial,
       times.push_back(str("the library fails", with, line_of(e.what())));
     }
   }
-  const double guess =
-      codegen::cuda::product_us(p.contraction, p.epilogue, p.largest, own_options()) * 1e-6;
+  const double guess = own_seconds(p);
   const bool slow = guess > kTooSlow * best.seconds;
   if (slow) times.push_back(time_text("ours not tried: guessed", guess));
   const auto own = slow ? std::vector<std::string>{} : worth_trying(own_variants(p));
@@ -246,7 +278,7 @@ std::string Contest::key_of(const Problem& p, const std::string& guess) const {
 
 std::optional<Choice> Contest::kept(const Problem& p, const std::string& stored) const {
   const std::vector<std::string> lines = split(stored, '\n');
-  if (lines.size() != 3) return std::nullopt;
+  if (lines.size() != 3 && lines.size() != 4) return std::nullopt;
   Choice out;
   if (lines[0] == kGuess) {
     std::unique_ptr<LibraryCall> ignored;
@@ -256,6 +288,7 @@ std::optional<Choice> Contest::kept(const Problem& p, const std::string& stored)
     if (std::find(own.begin(), own.end(), lines[1]) == own.end()) return std::nullopt;
     out.generated = true;
     out.variant = lines[1];
+    out.predicted = {own_seconds(p), "products"};
   } else {
     std::string why;
     const bool fused = lines[0] == "fused";
@@ -263,13 +296,15 @@ std::optional<Choice> Contest::kept(const Problem& p, const std::string& stored)
     const auto made = call(p, fused, lines[1], true, why);
     if (!made) return std::nullopt;
     out = as_choice(p, *made, fused);
+    out.predicted = {guessed_seconds(p, fused), "products"};
   }
   out.why = lines[2];
+  if (lines.size() == 4) out.predicted = {std::strtod(lines[3].c_str(), nullptr), "measured"};
   return out;
 }
 
 codegen::cuda::ProductOptions Contest::own_options() const {
-  return {.tf32 = tf32_, .variant = "", .pairs = device_.has_pairs()};
+  return {.tf32 = tf32_, .variant = "", .pairs = device_.has_pairs(), .device = &model_};
 }
 
 std::vector<std::string> Contest::own_variants(const Problem& p) const {

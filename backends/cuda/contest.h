@@ -21,7 +21,11 @@ class Contest {
  public:
   /// `target` prints our own kernels.
   Contest(Device& device, const Libraries& libraries, const Target& target, bool tf32)
-      : device_(device), libraries_(libraries), target_(target), tf32_(tf32) {}
+      : device_(device),
+        model_(target.device()),
+        libraries_(libraries),
+        target_(target),
+        tf32_(tf32) {}
 
   Choice choose(const loop::Contraction& contraction, const loop::Kernel* epilogue,
                 const DimBindings& largest, Tuning& tuning) const;
@@ -47,7 +51,10 @@ class Contest {
   /// By rule. `call`: the library's, where it is its choice.
   Choice first_guess(const Problem& p, std::unique_ptr<LibraryCall>& call) const;
   Choice guessed(const Problem& p) const;
-  /// Why a library's first guess is not to be taken; empty: it is good enough. Nothing where there
+  /// Seconds of a call and of what follows it in a kernel of its own.
+  double guessed_seconds(const Problem& p, bool fused) const;
+  double own_seconds(const Problem& p) const;
+  /// Why a library's first guess is not to be taken, or kGood and its seconds. Nothing where there
   /// is no memory to run it.
   std::optional<std::string> objection(const Problem& p, const LibraryCall& call,
                                        const Choice& guess) const;
@@ -60,6 +67,7 @@ class Contest {
   std::vector<std::string> own_variants(const Problem& p) const;
 
   Device& device_;
+  const DeviceModel& model_;
   const Libraries& libraries_;
   const Target& target_;
   bool tf32_;

@@ -1,4 +1,4 @@
-// Rates of an H200, and the elements that a contraction touches.
+// Times from a device's rates, and the elements that a contraction touches.
 #include "backends/cuda/library_guess.h"
 
 #include <algorithm>
@@ -9,9 +9,6 @@
 namespace plait::cuda {
 namespace {
 
-constexpr double kCallUs = 2, kBytesPerUs = 3.8e6;
-// Operations per microsecond: of halves, tf32 having half of it, and of f32 and f64.
-constexpr double kHalves = 760e6, kPlain = 50e6;
 // A call is far below its ceiling where it takes so many times as long, and more than this.
 constexpr double kFarBelow = 5, kWorthTryingUs = 50;
 
@@ -47,25 +44,30 @@ double distinct(const loop::BoundContraction& c, std::int64_t Axis::*step) {
 
 }  // namespace
 
-double library_us(std::int64_t operations, DType dtype) {
-  const double rate = is_half(dtype) ? kHalves : kHalves / 2;
-  return kCallUs + static_cast<double>(operations) / rate;
+std::string arithmetic_of(DType dtype, bool tf32) {
+  return dtype == DType::f32 && tf32 ? "tf32" : std::string(name_of(dtype));
 }
 
-double behind_us(const loop::BoundContraction& c, DType product, const loop::Kernel& epilogue) {
+double library_us(const DeviceModel& device, std::int64_t operations, DType dtype) {
+  const double rate = device.operations(arithmetic_of(dtype, true)) * 1e-6;
+  return device.step_seconds * 1e6 + static_cast<double>(operations) / rate;
+}
+
+double behind_us(const DeviceModel& device, const loop::BoundContraction& c, DType product,
+                 const loop::Kernel& epilogue) {
   const codegen::cuda::ElementBytes moved = codegen::cuda::element_bytes(epilogue);
   const auto bytes =
       static_cast<double>(moved.loaded + moved.stored) + static_cast<double>(size_of(product));
-  return kCallUs + points_of(c) * bytes / kBytesPerUs;
+  return (device.step_seconds + points_of(c) * bytes / device.bytes_per_second) * 1e6;
 }
 
-double ceiling_us(const loop::BoundContraction& c, DType product, bool tf32) {
-  const bool words = c.dtype == DType::f32 && tf32;
-  const double rate = is_half(c.dtype) ? kHalves : words ? kHalves / 2 : kPlain;
+double ceiling_us(const DeviceModel& device, const loop::BoundContraction& c, DType product,
+                  bool tf32) {
+  const double rate = device.operations(arithmetic_of(c.dtype, tf32));
   const double read =
       (distinct(c, &Axis::a) + distinct(c, &Axis::b)) * static_cast<double>(size_of(c.dtype));
   const double written = distinct(c, &Axis::c) * static_cast<double>(size_of(product));
-  return std::max(2 * products_of(c) / rate, (read + written) / kBytesPerUs);
+  return std::max(2 * products_of(c) / rate, (read + written) / device.bytes_per_second) * 1e6;
 }
 
 bool is_far_below(double us, double ceiling_us) {

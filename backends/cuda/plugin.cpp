@@ -166,6 +166,9 @@ const char* plait_cuda_interface() {
 }
 
 plait::Target* plait_cuda_make_target(const plait::cuda::CudaOptions& options) {
+  if (!options.without.empty()) {
+    return plait::cuda::make_cuda_target(nullptr, nullptr, options).release();
+  }
   const std::shared_ptr<plait::cuda::Device> device = plait::cuda::shared_device();
   const auto libraries = std::make_shared<plait::cuda::DriverLibraries>(device, options);
   return plait::cuda::make_cuda_target(device, libraries, options).release();

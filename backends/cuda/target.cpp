@@ -19,6 +19,9 @@
 namespace plait::cuda {
 namespace {
 
+// Behind the name of a model, where no device was there to plan for.
+constexpr const char* kPlannedWithout = ", planned without a device";
+
 // Fewer operations than this are generated: a library's launch is no faster.
 constexpr std::int64_t kSmallProduct = 4'000'000;
 
@@ -44,6 +47,7 @@ PrintedLoop as_loop(codegen::cuda::Printed p) {
   out.call.element_threads = p.element_threads;
   out.call.table = p.table;
   out.text = std::move(p.text);
+  out.schedule = std::move(p.schedule);
   return out;
 }
 
@@ -51,15 +55,20 @@ class CudaTarget : public Target {
  public:
   CudaTarget(std::shared_ptr<Device> device, std::shared_ptr<const Libraries> libraries,
              const CudaOptions& options)
-      : device_(std::move(device)), libraries_(std::move(libraries)), options_(options) {}
+      : device_(std::move(device)),
+        libraries_(std::move(libraries)),
+        options_(options),
+        model_(options.model.value_or(h200())) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string identity() const override {
-    return str("cuda ", device_->identity(), libraries_ ? ", " + libraries_->identity() : "",
-               options_.tf32 ? ", tf32" : "", options_.fast ? ", fast" : "");
+    return str("cuda ", device_ ? device_->identity() : model_.name + kPlannedWithout,
+               libraries_ ? ", " + libraries_->identity() : "", options_.tf32 ? ", tf32" : "",
+               options_.fast ? ", fast" : "");
   }
   std::string build() const override { return build_id(); }
   int threads() const override { return 1; }
+  const DeviceModel& device() const override { return model_; }
   int streams() const override { return streams_asked().value_or(kMostStreams); }
 
   Decision has_hand(const std::string& op) const override {
@@ -68,28 +77,28 @@ class CudaTarget : public Target {
   }
 
   PrintedLoop print(const loop::Kernel& kernel, bool) const override {
-    return as_loop(codegen::cuda::print_kernel(kernel, true));
+    return as_loop(codegen::cuda::print_kernel(kernel, true, model_));
   }
   PrintedLoop print(const loop::Contraction& c, const loop::Kernel* epilogue, bool whole,
                     const std::string& variant) const override {
-    codegen::cuda::ProductOptions how;
-    how.tf32 = options_.tf32;
-    how.pairs = device_->has_pairs();
+    codegen::cuda::ProductOptions how = product_options();
     how.variant = whole ? "simple" : variant;
     return as_loop(codegen::cuda::print_product(c, epilogue, true, how));
   }
 
-  Choice choose(const loop::Contraction& c, const loop::Kernel* epilogue, bool,
+  Choice choose(const loop::Contraction& c, const loop::Kernel* epilogue, bool, const Work&,
                 const DimBindings& largest, Tuning& tuning) const override {
     Choice out;
     out.generated = true;
+    const double own = codegen::cuda::product_us(c, epilogue, largest, product_options());
+    out.predicted = {own * 1e-6, "products"};
     const std::int64_t operations = evaluate(loop::operations(c), largest);
     if (operations < kSmallProduct) {
       out.why = str("only ", operations, " operations");
       return out;
     }
-    if (!libraries_) {
-      out.why = "no library is there";
+    if (!device_ || !libraries_) {
+      out.why = device_ ? "no library is there" : "unseen: planned without a device";
       return out;
     }
     const Contest contest(*device_, *libraries_, *this, options_.tf32);
@@ -99,14 +108,16 @@ class CudaTarget : public Target {
   std::optional<Together> together(const ProductCall::Part& part, bool bare,
                                    const DimBindings& largest) const override {
     const loop::Contraction& c = part.contraction;
-    codegen::cuda::ProductOptions how;
-    how.tf32 = options_.tf32;
-    how.pairs = device_->has_pairs();
+    codegen::cuda::ProductOptions how = product_options();
     if (bare) {
       if (c.guarded || !worth_a_table(c, largest, how)) return std::nullopt;
       how.calls = 2;
       how.variant = codegen::cuda::product_variants(c, largest, how).front();
-      return Together{as_loop(codegen::cuda::print_product(c, nullptr, true, how)), kMostTogether};
+      return Together{
+          as_loop(codegen::cuda::print_product(c, nullptr, true, how)),
+          kMostTogether,
+          0,
+          {codegen::cuda::product_us(c, nullptr, largest, how) * 1e-6 / how.calls, "products"}};
     }
     if (!how.pairs || library_variant(part.variant).apart != c.dtype) return std::nullopt;
     if (evaluate(loop::operations(c), largest) < kWorthATable) return std::nullopt;
@@ -118,37 +129,65 @@ class CudaTarget : public Target {
     Together out;
     out.print = as_loop(codegen::cuda::print_product(c, nullptr, true, how));
     const std::int64_t blocks = evaluate(out.print.call.rows, largest);
-    out.most = static_cast<int>(2 * device_->multiprocessors() / blocks);
+    out.most = static_cast<int>(2 * processors() / blocks);
     if (out.most < kFewestTogether) return std::nullopt;
     out.shared_bytes = result_bytes(loop::bind(c, largest), c.dtype);
+    out.predicted = {codegen::cuda::product_us(c, nullptr, largest, how) * 1e-6 / how.calls,
+                     "products"};
     return out;
   }
 
-  Choice choose(const LoopCall& call, const DimBindings& largest) const override {
+  Choice choose(const LoopCall& call, const Work& work, const DimBindings& largest) const override {
     Choice out;
     out.kernel = call.kernel;
     for (const Dim& size : call.column_sizes) {
       out.shared_bytes += rounded(8 * evaluate(size, largest));
     }
     out.why = str("generated, ", evaluate(call.rows, largest), " blocks");
+    out.predicted = moved(work.bytes, static_cast<double>(evaluate(call.work, largest)));
+    if (!call.finish_rows.is(0)) out.predicted.seconds += model_.finish_seconds;
     return out;
   }
 
-  Choice choose(const HandCall& call, const DimBindings& largest) const override {
+  Choice choose(const HandCall& call, const Work& work, const DimBindings& largest) const override {
     const HandEntry* entry = find_hand(call.op);
+    const HandPlan plan = entry->plan(call, largest);
     Choice out;
     out.kernel = std::string(entry->id);
-    out.shared_bytes = rounded(entry->plan(call, largest).scratch_bytes);
+    out.shared_bytes = rounded(plan.scratch_bytes);
+    const auto launches = static_cast<double>(plan.launches.size());
+    out.predicted = moved(work.bytes, work.operations);
+    out.predicted.seconds = out.predicted.seconds / model_.share_of("hand." + call.op) +
+                            std::max(0.0, launches - 1) * model_.step_seconds;
     out.why = "written by hand";
     return out;
   }
 
-  std::unique_ptr<Runtime> open() const override { return make_runtime(device_, libraries_); }
+  std::unique_ptr<Runtime> open() const override {
+    if (!device_) throw RunError(options_.without);
+    return make_runtime(device_, libraries_);
+  }
   std::optional<Ceilings> ceilings() const override {
+    if (!device_) return std::nullopt;
     return ceilings_of(*device_, libraries_.get(), options_.tf32);
   }
 
  private:
+  codegen::cuda::ProductOptions product_options() const {
+    const bool pairs = device_ ? device_->has_pairs() : model_.clusters > 0;
+    return {.tf32 = options_.tf32, .pairs = pairs, .device = &model_};
+  }
+  int processors() const { return device_ ? device_->multiprocessors() : model_.processors; }
+
+  /// Of bytes through memory, or through the cache where they fit there.
+  Predicted moved(double bytes, double operations) const {
+    const bool near = bytes <= static_cast<double>(model_.cache_bytes);
+    const double rate = near ? model_.cache_bytes_per_second : model_.bytes_per_second;
+    const double computed = operations / model_.operations("scalar");
+    if (computed > bytes / rate) return {computed, "operations"};
+    return {bytes / rate, near ? "cache" : "memory"};
+  }
+
   /// Whether two bare products are clearly quicker in one launch than one behind the other. Small
   /// ones are: a launch takes longer than they do.
   bool worth_a_table(const loop::Contraction& c, const DimBindings& largest,
@@ -157,7 +196,7 @@ class CudaTarget : public Target {
     if (operations < kSmallProduct) return true;
     double alone = codegen::cuda::product_us(c, nullptr, largest, how);
     if (libraries_ && (is_half(c.dtype) || (c.dtype == DType::f32 && options_.tf32))) {
-      alone = std::min(alone, library_us(operations, c.dtype));
+      alone = std::min(alone, library_us(model_, operations, c.dtype));
     }
     how.calls = 2;
     return codegen::cuda::product_us(c, nullptr, largest, how) < kTogetherPart * 2 * alone;
@@ -166,6 +205,7 @@ class CudaTarget : public Target {
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Libraries> libraries_;
   CudaOptions options_;
+  DeviceModel model_;
 };
 
 }  // namespace

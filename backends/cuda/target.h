@@ -47,12 +47,16 @@ class Libraries {
 struct CudaOptions {
   bool tf32 = false;  // f32 contractions may round their operands to tf32
   bool fast = false;  // libraries may take what gives other bits from run to run
+  std::optional<DeviceModel> model{};  // that costs are computed from; none: that of an H200
+  std::string without{};  // why no device is to be opened: programs are planned, and not run
 };
 
 inline constexpr int kMostStreams = 2;
 /// $PLAIT_CUDA_STREAMS, where it is set: how many a program has, without trying what is faster.
 std::optional<int> streams_asked();
 
+/// `device` is null where there is none: then programs can be planned, with our own kernels for
+/// contractions, and not run.
 std::unique_ptr<Target> make_cuda_target(std::shared_ptr<Device> device,
                                          std::shared_ptr<const Libraries> libraries,
                                          const CudaOptions& options);

@@ -1,6 +1,8 @@
 // Takes everything: generated loops as C text, contractions whole, an op of any name by hand.
 #include "backends/null/null_target.h"
 
+#include <utility>
+
 #include "backends/generated_c.h"
 #include "backends/runtime.h"
 #include "codegen/print_c.h"
@@ -10,9 +12,12 @@ namespace {
 
 class NullTarget : public Target {
  public:
+  explicit NullTarget(DeviceModel device) : device_(std::move(device)) {}
+
   std::string_view name() const override { return "null"; }
   std::string identity() const override { return "null"; }
   int threads() const override { return 1; }
+  const DeviceModel& device() const override { return device_; }
 
   Decision has_hand(const std::string&) const override { return Decision::allow(); }
 
@@ -24,21 +29,27 @@ class NullTarget : public Target {
     return printed_loop(codegen::print_contraction(contraction, epilogue, fixed));
   }
 
-  Choice choose(const loop::Contraction&, const loop::Kernel*, bool, const DimBindings&,
-                Tuning&) const override {
+  Choice choose(const loop::Contraction& c, const loop::Kernel*, bool, const Work& work,
+                const DimBindings&, Tuning&) const override {
     Choice out;
+    const double products =
+        work.operations / device_.operations(std::string(name_of(c.dtype)));
+    out.predicted = memory(work);
+    if (products > out.predicted.seconds) out.predicted = {products, "products"};
     out.kernel = "null.product";
     out.why = "the only one";
     return out;
   }
-  Choice choose(const LoopCall& call, const DimBindings&) const override {
+  Choice choose(const LoopCall& call, const Work& work, const DimBindings&) const override {
     Choice out;
+    out.predicted = memory(work);
     out.kernel = call.kernel;
     out.why = "generated";
     return out;
   }
-  Choice choose(const HandCall& call, const DimBindings&) const override {
+  Choice choose(const HandCall& call, const Work& work, const DimBindings&) const override {
     Choice out;
+    out.predicted = memory(work);
     out.kernel = "null." + call.op;
     out.why = "the only one";
     return out;
@@ -47,10 +58,19 @@ class NullTarget : public Target {
   std::unique_ptr<Runtime> open() const override {
     fail("programs can be planned for the null backend, not run on it: take --backend cpu");
   }
+
+ private:
+  Predicted memory(const Work& work) const {
+    return {work.bytes / device_.bytes_per_second, "memory"};
+  }
+
+  DeviceModel device_;
 };
 
 }  // namespace
 
-std::unique_ptr<Target> make_null_target() { return std::make_unique<NullTarget>(); }
+std::unique_ptr<Target> make_null_target(std::optional<DeviceModel> device) {
+  return std::make_unique<NullTarget>(device ? std::move(*device) : *built_in_device("null"));
+}
 
 }  // namespace plait

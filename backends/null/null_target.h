@@ -8,6 +8,7 @@
 
 namespace plait {
 
-std::unique_ptr<Target> make_null_target();
+/// With the built-in device `null`, unless another is given.
+std::unique_ptr<Target> make_null_target(std::optional<DeviceModel> device = std::nullopt);
 
 }  // namespace plait

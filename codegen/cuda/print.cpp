@@ -18,7 +18,7 @@ bool may_be_joined(const loop::Kernel& k, const Schedule& s) {
 }
 
 /// Keeping is worth it where registers hold it.
-loop::Kernel prepared(const loop::Kernel& kernel) {
+loop::Kernel prepared(const loop::Kernel& kernel, const DeviceModel& device) {
   constexpr std::int64_t kMostColumns = 12;  // more leave no registers for two rows of a window
   const bool pairs = std::count_if(kernel.lets.begin(), kernel.lets.end(),
                                    [](const loop::Let& l) { return l.column; }) <= kMostColumns;
@@ -27,7 +27,7 @@ loop::Kernel prepared(const loop::Kernel& kernel) {
   k = with_plain_names(k);
   loop::Kernel kept = with_kept(k);
   if (kept_count(kept) == kept_count(k)) return k;
-  const Schedule s = schedule_of(kept);
+  const Schedule s = schedule_of(kept, device);
   return s.steps > 0 && s.kept == Schedule::kRegisters ? kept : k;
 }
 
@@ -120,10 +120,13 @@ Printed Writer::run(const std::string& stem) {
   return printed_;
 }
 
-Printed print_kernel(const loop::Kernel& kernel, bool fixed) {
+Printed print_kernel(const loop::Kernel& kernel, bool fixed, const DeviceModel& device) {
   check(!kernel.epilogue, "an epilogue is part of its product's kernel");
-  const loop::Kernel k = prepared(kernel);
-  return Writer(k, schedule_of(k), fixed).run(loop::schedule_name(kernel));
+  const loop::Kernel k = prepared(kernel, device);
+  const Schedule s = schedule_of(k, device);
+  Printed printed = Writer(k, s, fixed).run(loop::schedule_name(kernel));
+  printed.schedule = to_text(s);
+  return printed;
 }
 
 }  // namespace plait::codegen::cuda

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_model.h"
 #include "loop/contraction.h"
 #include "loop/kernel.h"
 
@@ -43,6 +44,7 @@ struct Printed {
   int maps = 0;             // so many times kMapWords of the last words say how an operand lies
   int element_threads = 0;  // of a product without tiles: threads that share an element
   bool table = false;       // ProductOptions::calls; `blocks` are those that each call fills
+  std::string schedule{};   // or the shape of a product, for the decision log
   bool many = false;  // NAME_many is there, and NAME_finish_many where there is a second stage
 };
 
@@ -50,6 +52,6 @@ struct Printed {
 std::string unit_header();
 
 /// Not of an epilogue (kernel.epilogue): product_element.h is for those.
-Printed print_kernel(const loop::Kernel& kernel, bool fixed);
+Printed print_kernel(const loop::Kernel& kernel, bool fixed, const DeviceModel& device = h200());
 
 }  // namespace plait::codegen::cuda

@@ -110,11 +110,11 @@ class ProductText {
     }
     if (s_.core == Core::kPair) {
       p.blocks = ceildiv(rows, 2 * s_.bm) * ceildiv(columns, s_.bn) * 2;
-      if (!together_) p.blocks = min(p.blocks, Dim(kMultiprocessors));
+      if (!together_) p.blocks = min(p.blocks, Dim(f_.device->processors));
       return;
     }
     p.blocks = batch * ceildiv(rows, s_.bm) * ceildiv(columns, s_.bn) * s_.splits;
-    if (walks_) p.blocks = min(p.blocks, Dim(kMultiprocessors));
+    if (walks_) p.blocks = min(p.blocks, Dim(f_.device->processors));
     if (s_.splits == 1) return;
     const auto bytes = static_cast<std::int64_t>(size_of(loop::compute_type(f_.dtype)));
     p.scratch_sizes = {ceildiv(elements * s_.splits * bytes, 8)};
@@ -438,7 +438,9 @@ Printed print_product(const loop::Contraction& contraction, const loop::Kernel* 
                       bool fixed, const ProductOptions& options) {
   const Form form = form_with(contraction, epilogue, options);
   const Shape shape = shape_for(form, options.variant, options.tf32, options.pairs);
-  return ProductText(form, shape, epilogue, fixed, options.calls > 1).run();
+  Printed printed = ProductText(form, shape, epilogue, fixed, options.calls > 1).run();
+  printed.schedule = to_text(shape);
+  return printed;
 }
 
 }  // namespace plait::codegen::cuda

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "base/device_model.h"
 #include "codegen/cuda/print.h"
 
 namespace plait::codegen::cuda {
@@ -18,6 +19,7 @@ struct ProductOptions {
   /// More than 1: a kernel for several calls, best for so many. Its words are the address of a
   /// table that has a row for each, the calls, and the words of a row. Without splits and walks.
   int calls = 1;
+  const DeviceModel* device = &h200();  // what it is cut for
 };
 
 /// Tile shapes that fit the problem, best guess first, as text: rows x columns x k of the tile,

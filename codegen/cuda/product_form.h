@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_model.h"
 #include "loop/contraction.h"
 
 namespace plait::codegen::cuda {
@@ -33,6 +34,7 @@ struct Form {
   bool packed = false;    // sums are rounded to their dtype before anything becomes of them
   double element_us = 0;  // what an epilogue adds to an element's time, on one multiprocessor
   int calls = 1;          // that share a launch
+  const DeviceModel* device = &h200();
   Dim c0 = 0, h0 = 0, w0 = 0, height = 0, width = 0;
 };
 

@@ -24,11 +24,11 @@ bool rounds_first(DType t, const loop::Kernel& epilogue) {
 
 /// An epilogue's part of an element's time: its bytes, through one multiprocessor, and its
 /// statements. What a product alone stores is not counted.
-double element_us(DType product, const loop::Kernel& epilogue) {
-  constexpr double kByte = 2e-5, kStatement = 1.2e-5;  // of an H200
+double element_us(DType product, const loop::Kernel& epilogue, const TileTimes& times) {
   const ElementBytes bytes = element_bytes(epilogue);
   const int more = bytes.loaded + bytes.stored - static_cast<int>(size_of(product));
-  return kByte * std::max(0, more) + kStatement * static_cast<double>(epilogue.lets.size());
+  return times.epilogue_byte_us * std::max(0, more) +
+         times.epilogue_statement_us * static_cast<double>(epilogue.lets.size());
 }
 
 }  // namespace
@@ -37,7 +37,8 @@ Form form_with(const loop::Contraction& contraction, const loop::Kernel* epilogu
                const ProductOptions& options) {
   Form form = form_of(contraction, epilogue == nullptr);
   form.calls = options.calls;
-  if (epilogue) form.element_us = element_us(form.dtype, *epilogue);
+  form.device = options.device;
+  if (epilogue) form.element_us = element_us(form.dtype, *epilogue, form.device->tiles);
   if (form.swapped) form.element_us *= 4;  // its elements are stored one by one
   const int put = !epilogue ? form.put : form.swapped ? 1 : element_lanes(*epilogue);
   form.packed =

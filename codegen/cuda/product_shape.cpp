@@ -80,7 +80,7 @@ Decision fits_walk(const Form& f, const Shape& s) {
   }
   const Dim tiles =
       extent_of(f.batch) * ceildiv(extent_of(f.rows), s.bm) * ceildiv(extent_of(f.columns), s.bn);
-  if (tiles.hi() <= kMultiprocessors) return Decision::forbid("its tiles run at once");
+  if (tiles.hi() <= f.device->processors) return Decision::forbid("its tiles run at once");
   if (s.threads() > 256 || held_blocks(f, s) > 1) {
     return Decision::forbid("a multiprocessor has other warps");
   }
@@ -119,43 +119,26 @@ int stage_bytes(const Form& f, const Shape& s) {
   return (s.bm + s.bn) * s.bk * static_cast<int>(size_of(f.dtype));
 }
 
-// What the guess is made of: microseconds, of an H200.
-constexpr double kBegin = 1.4;         // a launch, the first tile's way
-constexpr double kNext = 0.4;          // the next tile's way, where it comes before it is its turn
-constexpr double kLatency = 0.75;      // from asking for a tile to its being there
-constexpr double kBytes = 85e3;        // per microsecond into one multiprocessor
-constexpr double kImage = 62e3;        // the same where an image is gathered
-constexpr double kChain = 0.16;        // a step's waits and orders, of one group of warps
-constexpr double kTurned = 0.1;        // of a step's products, for an operand that is not along k
-constexpr double kGuards = 0.1;        // the same for the places of an image
-constexpr double kStore = 4e-5;        // an element of the tile
-constexpr double kPairStore = 3.5e-4;  // the same of half a block's warps, beside products
-constexpr double kShown = 0.5;         // of an epilogue, where another block's products go on
-constexpr double kGather = 1e-4;       // the same of another slice's sums
-constexpr double kSplit = 2.5;         // the second kernel
-constexpr double kMany = 0.08;         // the same for each split of more than kManySplits
-constexpr double kPick = 2e-4;         // an element that is brought by itself
-constexpr double kSimple = 2e4;        // products without tiles per microsecond and multiprocessor
-constexpr double kSimpleStep = 0.02;   // from a thread's product to its next one
-
 /// Microseconds of a step's products on one multiprocessor.
 double product_us(const Form& f, const Shape& s) {
   const double products = static_cast<double>(s.bm) * s.bn * s.bk;
   const bool words = f.dtype == DType::f32;
+  const auto rate = [&](const char* core) { return f.device->tiles.products_per_us.at(core); };
   switch (s.core) {
     case Core::kFma:
-      return products / (f.dtype == DType::f32 ? 0.17e6 : 0.05e6);
+      return products / rate(words ? "fma" : "fma.other");
     case Core::kMma:
-      return products / (words ? 0.75e6 : 1.6e6);
+      return products / rate(words ? "mma.f32" : "mma");
     default:
-      return products / (turned_squares(f, s) > 0 ? 1.15e6 : words ? 1.4e6 : 3.0e6);
+      return products / rate(turned_squares(f, s) > 0 ? "wg.turned" : words ? "wg.f32" : "wg");
   }
 }
 
 /// Microseconds of a step's elements that are brought one by one: each has its place found. One
 /// block alone takes twice as long for them.
 double pick_us(const Form& f, const Shape& s) {
-  return kPick * s.bk * ((f.a.vector == 1 ? s.bm : 0) + (f.b.vector == 1 ? s.bn : 0));
+  return f.device->tiles.pick_us * s.bk *
+         ((f.a.vector == 1 ? s.bm : 0) + (f.b.vector == 1 ? s.bn : 0));
 }
 
 double number(const std::vector<Axis>& axes, const DimBindings& largest) {
@@ -172,7 +155,8 @@ Shape simple_shape(const Form& f, const DimBindings& largest) {
   const std::int64_t elements =
       evaluate(extent_of(f.batch) * extent_of(f.rows) * extent_of(f.columns), largest);
   const std::int64_t depth = evaluate(extent_of(f.k), largest);
-  while (s.lanes < 32 && s.lanes * 8 <= depth && elements * s.lanes < 2 * 256 * kMultiprocessors) {
+  while (s.lanes < 32 && s.lanes * 8 <= depth &&
+         elements * s.lanes < 2 * 256 * f.device->processors) {
     s.lanes *= 2;
   }
   return s;
@@ -284,12 +268,13 @@ Decision fits(const Form& f, const Shape& s, bool tf32, bool pairs) {
 double pair_cost(const Form& f, const Shape& s, const DimBindings& largest) {
   const double pairs = f.calls * std::ceil(number(f.rows, largest) / (2 * s.bm)) *
                        std::ceil(number(f.columns, largest) / s.bn);
-  const double tiles = std::ceil(pairs / (kMultiprocessors / 2));
+  const double tiles = std::ceil(pairs / (f.device->processors / 2));
   const double steps = std::ceil(number(f.k, largest) / s.bk);
-  const double products = steps * s.bm * s.bn * s.bk / 3.0e6;
-  const double store = s.bm * s.bn * (kPairStore + 2 * f.element_us);
+  const double products = steps * s.bm * s.bn * s.bk / f.device->tiles.products_per_us.at("wg");
+  const double store = s.bm * s.bn * (f.device->tiles.pair_store_us + 2 * f.element_us);
   const double next = std::max(products, (products + store) / 2);
-  return kBegin + 1 + products + (tiles - 1) * next + store;
+  const TileTimes& t = f.device->tiles;
+  return t.begin_us + t.wave_us + products + (tiles - 1) * next + store;
 }
 
 /// Without tiles: as many products as the multiprocessors that have a block do at once, or one
@@ -299,9 +284,10 @@ double simple_cost(const Form& f, const Shape& s, const DimBindings& largest) {
       f.calls * number(f.batch, largest) * number(f.rows, largest) * number(f.columns, largest);
   const double depth = number(f.k, largest);
   const double blocks = std::ceil(elements * s.lanes / s.threads());
-  const double busy = std::min<double>(blocks, kMultiprocessors);
-  const double work = elements * (depth / kSimple + f.element_us) / busy;
-  return kBegin + std::max(work, std::ceil(depth / s.lanes) * kSimpleStep);
+  const TileTimes& t = f.device->tiles;
+  const double busy = std::min<double>(blocks, f.device->processors);
+  const double work = elements * (depth / t.simple_per_us + f.element_us) / busy;
+  return t.begin_us + std::max(work, std::ceil(depth / s.lanes) * t.simple_step_us);
 }
 
 /// Blocks run in waves; in a wave each block's steps take as long as a tile needs to come, or as
@@ -309,29 +295,34 @@ double simple_cost(const Form& f, const Shape& s, const DimBindings& largest) {
 double cost(const Form& f, const Shape& s, const DimBindings& largest) {
   if (s.core == Core::kPair) return pair_cost(f, s, largest);
   if (s.core == Core::kSimple) return simple_cost(f, s, largest);
+  const TileTimes& t = f.device->tiles;
+  const int processors = f.device->processors;
   const double tiles = tile_count(f, s, largest) * s.splits;
-  const double held = std::min<double>(held_blocks(f, s), std::ceil(tiles / kMultiprocessors));
-  const double waves = std::ceil(tiles / (kMultiprocessors * held));
+  const double held = std::min<double>(held_blocks(f, s), std::ceil(tiles / processors));
+  const double waves = std::ceil(tiles / (processors * held));
   const double steps = std::ceil(std::ceil(number(f.k, largest) / s.bk) / (s.splits * s.slices));
   const int lag = s.core == Core::kWgmma && s.slices == 1 ? 1 : 0;
   const double ahead = s.stages - 1 - lag, at_once = held * s.slices;
   const bool image = f.a.guarded || f.b.guarded;
-  const double chain = kChain + (image ? kGuards : 0) + 0.15 / ahead;
-  const double bring = std::hypot(chain, at_once * stage_bytes(f, s) / (image ? kImage : kBytes));
-  const double turned = is_half(f.dtype) ? 1 + kTurned * (!f.a.along_k + !f.b.along_k) : 1;
+  const double chain = t.chain_us + (image ? t.guards_us : 0) + t.ahead_us / ahead;
+  const double bring =
+      std::hypot(chain, at_once * stage_bytes(f, s) / (image ? t.image_per_us : t.bytes_per_us));
+  const double turned = is_half(f.dtype) ? 1 + t.turned_part * (!f.a.along_k + !f.b.along_k) : 1;
   const double work = at_once * turned * product_us(f, s) + std::max(2.0, at_once) * pick_us(f, s);
-  const double step = std::max({kLatency / ahead, work, bring});
-  const double shown = held > 1 && waves > 1 ? kShown : 1;
-  const double store =
-      s.bm * s.bn *
-      (held * (kStore + (s.splits > 1 ? 0 : shown * f.element_us)) + (s.slices - 1) * kGather);
-  double total = kBegin + waves * (steps * step + store) + (waves - 1) * (s.walks ? kNext : 1);
+  const double step = std::max({t.latency_us / ahead, work, bring});
+  const double shown = held > 1 && waves > 1 ? t.shown_part : 1;
+  const double store = s.bm * s.bn *
+                       (held * (t.store_us + (s.splits > 1 ? 0 : shown * f.element_us)) +
+                        (s.slices - 1) * t.gather_us);
+  double total =
+      t.begin_us + waves * (steps * step + store) + (waves - 1) * (s.walks ? t.next_us : t.wave_us);
   if (s.core == Core::kMma) total *= 1.05;
   if (s.splits > 1) {  // partial sums are written and read
     const double elements =
         number(f.batch, largest) * number(f.rows, largest) * number(f.columns, largest);
-    total += elements * ((s.splits + 1) * 1.2e-6 + f.element_us / kMultiprocessors) + kSplit;
-    total += kMany * std::max(0, s.splits - kManySplits);
+    total += elements * ((s.splits + 1) * t.split_us + f.element_us / processors) +
+             f.device->finish_seconds * 1e6;
+    total += t.many_us * std::max(0, s.splits - kManySplits);
   }
   return total;
 }

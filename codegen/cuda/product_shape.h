@@ -32,8 +32,6 @@ std::string to_text(const Shape& shape);
 /// Nothing when the text is no shape.
 std::optional<Shape> shape_from_text(const std::string& text);
 
-inline constexpr int kMultiprocessors = 132;
-
 /// Why a shape cannot have this contraction, or yes.
 Decision fits(const Form& form, const Shape& shape, bool tf32, bool pairs);
 /// Dynamic shared memory of a block.

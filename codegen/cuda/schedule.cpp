@@ -1,4 +1,4 @@
-// The choice of a schedule. Numbers are those of a chip with 132 multiprocessors of 2048 threads.
+// The choice of a schedule, for multiprocessors of 2048 threads.
 #include "codegen/cuda/schedule.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/at.h"
+#include "base/text.h"
 #include "codegen/cuda/print.h"
 #include "loop/unroll.h"
 
@@ -19,7 +20,6 @@ using loop::Let;
 using loop::Level;
 using loop::Reduce;
 
-constexpr std::int64_t kProcessors = 132;
 constexpr std::int64_t kInt = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kSharedBytes = 40 * 1024;
 
@@ -99,6 +99,8 @@ std::int64_t power_above(std::int64_t n, std::int64_t most) {
 
 std::int64_t most_of(const Dim& d) { return std::max<std::int64_t>(d.hi(), 0); }
 
+std::int64_t processors(const Schedule& s) { return s.device->processors; }
+
 std::int64_t over(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
 /// Neighbouring rows are neighbours in memory, and neighbouring inner points are not.
@@ -149,14 +151,14 @@ void deal_rows(const Kernel& k, Schedule& s, std::int64_t most) {
   const std::int64_t rows = most_of(row_count(k));
   if (s.turned) {
     std::int64_t along = 1;
-    while (along < 8 && along * 2 <= count && rows * along < kProcessors * 1024) along *= 2;
+    while (along < 8 && along * 2 <= count && rows * along < processors(s) * 1024) along *= 2;
     s.along = static_cast<int>(along);
   } else {
     std::int64_t along = power_above(count, 32);
     const auto each = [&] { return (count + along - 1) / along * s.lanes; };
     const std::int64_t widest = is_tiny(k) ? 32 : s.threads;
     while (along < widest && along < count &&
-           (each() > most || rows * along < kProcessors * 1024)) {
+           (each() > most || rows * along < processors(s) * 1024)) {
       along *= 2;
     }
     s.along = static_cast<int>(along);
@@ -168,17 +170,18 @@ void deal_rows(const Kernel& k, Schedule& s, std::int64_t most) {
 
 /// Few long rows, nothing of which is needed when their sums are known: several blocks for each.
 void share_rows(const Kernel& k, Schedule& s) {
-  constexpr std::int64_t kLong = 16 * 1024, kBlocks = 4 * kProcessors, kVectors = 4 * kThreads;
+  constexpr std::int64_t kLong = 16 * 1024, kVectors = 4 * kThreads;
+  const std::int64_t blocks = 4 * processors(s);
   const std::int64_t inner = most_of(inner_count(k)),
                      rows = std::max<std::int64_t>(1, most_of(row_count(k)));
-  if (s.turned || kept_count(k) > 0 || inner < kLong || rows >= kProcessors) return;
+  if (s.turned || kept_count(k) > 0 || inner < kLong || rows >= processors(s)) return;
   for (const Let& l : k.lets) {
     if (l.reduce != Reduce::kNone && l.stage > 0) return;
   }
   for (int stage = 1; stage <= k.stages; ++stage) {
     if (has_inner(k, stage)) return;
   }
-  const std::int64_t parts = std::min(kBlocks / rows, over(inner, s.lanes) / kVectors);
+  const std::int64_t parts = std::min(blocks / rows, over(inner, s.lanes) / kVectors);
   if (parts < 2 || !reduces_rows(k)) return;
   s.parts = static_cast<int>(parts);
   s.along = kThreads;
@@ -193,7 +196,7 @@ void place_kept(const Kernel& k, Schedule& s) {
   const std::int64_t inner = most_of(inner_count(k));
   s.kept = inner <= kSharedBytes && inner * kept * 8 * s.rows <= kSharedBytes ? Schedule::kShared
                                                                               : Schedule::kScratch;
-  if (s.kept == Schedule::kScratch) s.grid = 2 * kProcessors;
+  if (s.kept == Schedule::kScratch) s.grid = 2 * processors(s);
 }
 
 /// Blocks that a multiprocessor holds, by the registers of a thread for sums and vectors.
@@ -225,13 +228,13 @@ std::int64_t deal_whole_rows(const Kernel& k, Schedule& s, std::int64_t vectors)
   const std::size_t held = (4 * at(kept + columns) + later) * at(std::max(1, s.steps));
   const std::size_t registers = (held + bytes_of(k, s.lanes, widest)) * at(s.lanes) / 4;
   s.per_processor = blocks_of(static_cast<std::int64_t>(registers));
-  return s.per_processor * kProcessors;
+  return s.per_processor * processors(s);
 }
 
 /// Blocks share the columns: whole lines of them, each block a part of the rows; or, where that is
 /// faster than adding parts up, pieces of lines that fill the processors by themselves.
 std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors) {
-  constexpr double kAll = 3.5e12, kOne = 3.5e10, kSecondStage = 2.5e-6;  // bytes per second; s
+  const double rate = s.device->bytes_of("column"), one = s.device->processor_bytes_per_second;
   constexpr std::int64_t kLoadBytes = 128, kLoadBytesAlone = 256, kSector = 32;
   s.turned = false;
   s.steps = 1;
@@ -260,15 +263,15 @@ std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors
     s.rows = s.threads / s.along;
     return 1;
   }
-  const std::int64_t wanted = s.per_processor * kProcessors / over(vectors, s.along);
+  const std::int64_t wanted = s.per_processor * processors(s) / over(vectors, s.along);
   if (loaded > 0) {
     const double bytes = static_cast<double>(bytes_of(k, s.lanes, widest)) * s.lanes *
                          static_cast<double>(vectors * most_of(row_count(k)));
     const auto size = static_cast<std::int64_t>(narrowest) * s.lanes;
     const std::int64_t along = std::max<std::int64_t>(1, kSector / size);
     const auto blocks = static_cast<double>(over(vectors, along));
-    const double alone = bytes / std::min(kAll, blocks * kOne);
-    if (along < s.along && alone < bytes / kAll + kSecondStage) {
+    const double alone = bytes / std::min(rate, blocks * one);
+    if (along < s.along && alone < bytes / rate + s.device->finish_seconds) {
       s.along = static_cast<int>(along);
       s.rows = kThreads / s.along;
       s.per_processor = 1;
@@ -318,11 +321,11 @@ void deal_points(const Kernel& k, Schedule& s, std::int64_t points) {
   }
   s.steps = 1;
   if (s.lanes == 1) return;
-  const std::int64_t vectors = points / s.lanes, whole = 4 * kProcessors * 2048;
+  const std::int64_t vectors = points / s.lanes, whole = 4 * processors(s) * 2048;
   if ((s.flat || vectors > whole) && bytes > 0 && bytes <= kBytes) s.steps = 2;
   s.down = !s.flat && !k.rows.empty() && shared > 0 && bytes > shared && s.steps == 1;
   for (int rows = 4; s.down && s.steps == 1 && rows > 1; rows /= 2) {
-    if (vectors / rows >= kProcessors * 1024 && rows * (bytes - shared) <= kRowBytes)
+    if (vectors / rows >= processors(s) * 1024 && rows * (bytes - shared) <= kRowBytes)
       s.steps = rows;
   }
   s.down = s.down && s.steps > 1;
@@ -423,8 +426,33 @@ bool is_wide(const Kernel& k) {
                      [&](const loop::KernelStore& s) { return large(s.offset); });
 }
 
-Schedule schedule_of(const Kernel& k) {
+std::string to_text(const Schedule& s) {
+  std::vector<std::string> parts;
+  const auto say = [&](bool when, std::string text) {
+    if (when) parts.push_back(std::move(text));
+  };
+  say(s.lanes > 1, str("vectors of ", s.lanes));
+  say(s.kind == Schedule::kPoints && s.steps > 1,
+      str(s.steps, s.down ? " rows to a thread" : " vectors to a thread"));
+  say(s.kind != Schedule::kPoints, str(s.along, s.along == 1 ? " thread" : " threads",
+                                       s.turned ? " down a row" : " along a row"));
+  say(s.kind == Schedule::kRows, str(s.rows, s.rows == 1 ? " row" : " rows", " to a block"));
+  say(s.parts > 1, str(s.parts, " blocks to a row"));
+  say(s.kind == Schedule::kColumns, s.whole_rows
+                                        ? "blocks walk whole rows"
+                                        : str("columns over ", s.tasks, " parts of the rows"));
+  say(s.deep > 1, str(s.deep, " rows loaded at once"));
+  say(s.ahead, "shared memory loads rows ahead");
+  say(s.kept == Schedule::kShared, "later stages read shared memory");
+  say(s.kept == Schedule::kScratch, "later stages read scratch");
+  say(s.threads == 32, "in one warp");
+  say(s.wide, "64-bit indices");
+  return join(parts, ", ");
+}
+
+Schedule schedule_of(const Kernel& k, const DeviceModel& device) {
   Schedule s;
+  s.device = &device;
   s.wide = is_wide(k);
   if (k.has_columns()) {
     s.kind = Schedule::kColumns;
@@ -449,7 +477,7 @@ Schedule schedule_of(const Kernel& k) {
   if (k.rows.empty() && k.inner.empty()) s.threads = 32;
   s.lanes = lanes_of(k, s.flat);
   const std::int64_t points = most_of(row_count(k) * inner_count(k));
-  while (!s.flat && s.lanes > 1 && points / s.lanes < kProcessors * kThreads) s.lanes /= 2;
+  while (!s.flat && s.lanes > 1 && points / s.lanes < processors(s) * kThreads) s.lanes /= 2;
   deal_points(k, s, points);
   return s;
 }

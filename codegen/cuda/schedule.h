@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/device_model.h"
 #include "codegen/lines.h"
 #include "loop/kernel.h"
 
@@ -33,11 +34,15 @@ struct Schedule {
   int parts = 1;            // of kRows: blocks that share a row
   int per_processor = 0;    // blocks that a multiprocessor holds at once, at least; 0: any
   std::int64_t grid = 0;    // at most so many blocks; 0: as many as it takes
+  const DeviceModel* device = &h200();  // it is for
   /// What a later stage reads.
   enum Kept { kRegisters, kShared, kScratch } kept = kRegisters;
 };
 
-Schedule schedule_of(const loop::Kernel& kernel);
+Schedule schedule_of(const loop::Kernel& kernel, const DeviceModel& device = h200());
+
+/// For the decision log: `8 elements to a vector, 32 threads to a row, 8 rows to a block`.
+std::string to_text(const Schedule& schedule);
 
 /// Where the threads of a row meet.
 void row_barrier(Lines& out, const Schedule& schedule);

@@ -154,7 +154,7 @@ class CudaContest : public testing::Test {
     const auto target =
         make_cuda_target(device_, std::make_shared<PlayedLibraries>(*device_, manners_), {});
     tuning_.measure = measure;
-    return target->choose(c, nullptr, false, {}, tuning_);
+    return target->choose(c, nullptr, false, {}, {}, tuning_);
   }
 
   test::TemporaryFolder cache_;

@@ -31,6 +31,7 @@ class Batches : public Target {
   std::string_view name() const override { return "batches"; }
   std::string identity() const override { return str("batches ", most_); }
   int threads() const override { return 1; }
+  const DeviceModel& device() const override { return cpu_->device(); }
   Decision has_hand(const std::string& op) const override { return cpu_->has_hand(op); }
   PrintedLoop print(const loop::Kernel& kernel, bool fixed) const override {
     return cpu_->print(kernel, fixed);
@@ -40,9 +41,9 @@ class Batches : public Target {
     return cpu_->print(c, epilogue, fixed, variant);
   }
   Choice choose(const loop::Contraction& c, const loop::Kernel* epilogue, bool b_constant,
-                const DimBindings& largest, Tuning& tuning) const override {
+                const Work& work, const DimBindings& largest, Tuning& tuning) const override {
     if (!epilogue || evaluate(loop::operations(c), largest) < kLarge) {
-      return cpu_->choose(c, epilogue, b_constant, largest, tuning);
+      return cpu_->choose(c, epilogue, b_constant, work, largest, tuning);
     }
     Choice out;
     out.kernel = "library";
@@ -51,11 +52,13 @@ class Batches : public Target {
     out.apart = c.dtype;
     return out;
   }
-  Choice choose(const LoopCall& call, const DimBindings& largest) const override {
-    return cpu_->choose(call, largest);
+  Choice choose(const LoopCall& call, const Work& work,
+                const DimBindings& largest) const override {
+    return cpu_->choose(call, work, largest);
   }
-  Choice choose(const HandCall& call, const DimBindings& largest) const override {
-    return cpu_->choose(call, largest);
+  Choice choose(const HandCall& call, const Work& work,
+                const DimBindings& largest) const override {
+    return cpu_->choose(call, work, largest);
   }
   std::optional<Together> together(const ProductCall::Part& part, bool bare,
                                    const DimBindings&) const override {

@@ -24,8 +24,8 @@ inline auto members(const loop::AxisOf<Dim>& x) {
   return std::tie(a, b, c, d, e, f);
 }
 inline auto members(const loop::Contraction& x) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = x;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = x;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
 }
 inline auto members(const ProductCall::Part& x) {
   const auto& [a, b, c, d, e, f, g, h, i] = x;
@@ -48,8 +48,8 @@ inline auto members(const View& x) {
   return std::tie(a, b, c, d, e);
 }
 inline auto members(const Step& x) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = x;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = x;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
 }
 inline auto members(const Binding& x) { const auto& [a, b] = x; return std::tie(a, b); }
 inline auto members(const StateBinding& x) { const auto& [a, b] = x; return std::tie(a, b); }
@@ -58,9 +58,9 @@ inline auto members(const LogEntry& x) {
   return std::tie(a, b, c, d);
 }
 inline auto members(const Program& x) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, log,
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, log,
                seconds] = x;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, log,
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, log,
                   seconds);
 }
 // clang-format on

@@ -43,8 +43,23 @@ struct Variant {
   bool operator==(const Variant&) const = default;
 };
 
+/// Cycles of one thread that does everything: what all wait for first, and the rest; and into how
+/// many tasks each is cut.
+struct Cost {
+  double pack = 0, run = 0;
+  std::int64_t pack_tasks = 0, tasks = 0;
+};
+
+struct Ranked {
+  Variant variant;
+  Cost cost;
+  double score = 0;  // by which they are compared
+  bool accepted = false;
+};
+
 /// Every implementation up to `best`, best guess first; those that accepts() refuses come last.
 /// With b_constant the packing of B is not counted, since it happens once for ever.
+std::vector<Ranked> ranked_variants(const Problem& problem, Isa best, bool b_constant = false);
 std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant = false);
 Decision accepts(const Problem& problem, const Variant& variant);
 

@@ -68,12 +68,6 @@ double left_cycles(const Blocking& b, const Sizes& s) {
          (stream_cycles(elements) * (is_scattered(b) ? 2 : 1) + gathered);
 }
 
-/// Cycles of one thread that does everything: what all wait for first, and the rest.
-struct Cost {
-  double pack = 0, run = 0;
-  std::int64_t pack_tasks = 0, tasks = 0;
-};
-
 /// `waste`: products computed for one that is used.
 Cost cost_of(const Blocking& b, const Sizes& s, bool b_constant, double left, double waste) {
   const Variant& v = b.variant;
@@ -131,12 +125,6 @@ double score(const Cost& cost, Isa isa, DType dtype, const Sizes& s) {
   return sum;
 }
 
-struct Ranked {
-  Variant variant;
-  double score = 0;
-  bool accepted = false;
-};
-
 /// Of k, summed in registers. A panel of b in half of the nearest cache is enough where vectors are
 /// short; with long ones it had better come from the next one than that sums go to memory and back.
 std::int64_t most_depth(Isa isa, const TileShape& shape) {
@@ -172,8 +160,9 @@ Ranked best_sliding(const Problem& p, const SlidingSizes& z, Isa isa, const Tile
       v.mc = rows;
       v.nc = even_part(s.cols, std::max<std::int64_t>(col_most, shape.nr), shape.nr);
       b.cut(rows * z.wide, v.nc);
-      const double found = score(cost_of(b, s, b_constant, left, waste), isa, p.dtype, s);
-      if (best.variant.mc == 0 || found < best.score) best = {v, found, accepts(p, v).yes};
+      const Cost cost = cost_of(b, s, b_constant, left, waste);
+      const double found = score(cost, isa, p.dtype, s);
+      if (best.variant.mc == 0 || found < best.score) best = {v, cost, found, accepts(p, v).yes};
     }
   }
   return best;
@@ -205,10 +194,9 @@ Ranked best_blocks(const Problem& p, Isa isa, const TileShape& shape, bool swapp
         b.cut(v.mc, v.nc);
         const bool smallest = best.variant.mc == 0;
         if (!smallest && b.totals_at > cache_bytes(isa)) continue;
-        const double found =
-            score(cost_of(b, s, b_constant, left_cycles(b, s), 1), isa, p.dtype, s) *
-            (first_shape ? 1 : 1.03);
-        if (smallest || found < best.score) best = {v, found, accepts(p, v).yes};
+        const Cost cost = cost_of(b, s, b_constant, left_cycles(b, s), 1);
+        const double found = score(cost, isa, p.dtype, s) * (first_shape ? 1 : 1.03);
+        if (smallest || found < best.score) best = {v, cost, found, accepts(p, v).yes};
       }
     }
   }
@@ -267,7 +255,7 @@ Decision accepts(const Problem& problem, const Variant& variant) {
   return Decision::allow();
 }
 
-std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant) {
+std::vector<Ranked> ranked_variants(const Problem& problem, Isa best, bool b_constant) {
   std::vector<Ranked> all;
   for (const Isa isa : kIsas) {
     if (isa > best) continue;
@@ -282,9 +270,9 @@ std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant)
         }
         WinogradGuess guess;
         if (guess_winograd(problem, isa, kernels, i, swapped, b_constant, guess)) {
-          const double found = score({.run = guess.cycles, .tasks = guess.tasks}, isa,
-                                     problem.dtype, sizes_of(problem, swapped));
-          all.push_back({guess.variant, found, accepts(problem, guess.variant).yes});
+          const Cost cost{.run = guess.cycles, .tasks = guess.tasks};
+          const double found = score(cost, isa, problem.dtype, sizes_of(problem, swapped));
+          all.push_back({guess.variant, cost, found, accepts(problem, guess.variant).yes});
         }
       }
     }
@@ -293,8 +281,12 @@ std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant)
     if (x.accepted != y.accepted) return x.accepted;
     return x.score < y.score;
   });
+  return all;
+}
+
+std::vector<Variant> variants(const Problem& problem, Isa best, bool b_constant) {
   std::vector<Variant> result;
-  for (const Ranked& ranked : all) result.push_back(ranked.variant);
+  for (const Ranked& r : ranked_variants(problem, best, b_constant)) result.push_back(r.variant);
   return result;
 }
 
