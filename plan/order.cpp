@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/at.h"
+#include "plan/simulated.h"
 
 namespace plait::plan {
 namespace {
@@ -122,20 +123,10 @@ class Depending {
 };
 
 /// The largest sum of live bytes over an order.
-std::int64_t peak_of(const Dependencies& d, const std::vector<int>& order) {
-  std::vector<int> left = d.readers;
-  std::int64_t live = 0, peak = 0;
-  for (int i : order) {
-    for (ViewId v : d.uses_of(i).writes) live += d.bytes[v.index()];
-    peak = std::max(peak, live);
-    for (ViewId v : d.uses_of(i).reads) {
-      if (--left[v.index()] == 0 && !d.kept[v.index()]) live -= d.bytes[v.index()];
-    }
-    for (ViewId v : d.uses_of(i).writes) {
-      if (d.readers[v.index()] == 0 && !d.kept[v.index()]) live -= d.bytes[v.index()];
-    }
-  }
-  return peak;
+std::int64_t peak_of(const program::Schedule& schedule, const std::vector<int>& order) {
+  program::Schedule ordered = schedule;
+  for (std::size_t i = 0; i < order.size(); ++i) ordered.steps[i] = schedule.steps[at(order[i])];
+  return program::occupancy_of(ordered).peak_bytes;
 }
 
 template <class Better>
@@ -202,7 +193,8 @@ std::vector<int> choose_order(const ir::Graph& graph, const Draft& draft, const 
   std::vector<int> plain = schedule(d, InGraphOrder{});
   if (!options.reorder || draft.whole) return plain;
   std::vector<int> greedy = schedule(d, ByBytes(d));
-  const std::int64_t as_is = peak_of(d, plain), lower = peak_of(d, greedy);
+  const program::Schedule schedule = schedule_of(graph, draft, d.uses);
+  const std::int64_t as_is = peak_of(schedule, plain), lower = peak_of(schedule, greedy);
   const bool change = static_cast<double>(lower) < 0.97 * static_cast<double>(as_is);
   log.push_back({"order", graph.name, change ? "changed" : "kept",
                  str("live peak ", as_is, " bytes in the graph's order, ", lower,

@@ -7,6 +7,7 @@
 
 #include "base/at.h"
 #include "plan/independent.h"
+#include "plan/simulated.h"
 
 namespace plait::plan {
 namespace {
@@ -26,7 +27,11 @@ struct Candidate {
 class Recomputing {
  public:
   Recomputing(const ir::Graph& graph, Draft& draft, DecisionLog& log)
-      : draft_(draft), log_(log), steps_(graph, draft), stays_(draft.views.size(), false) {
+      : graph_(graph),
+        draft_(draft),
+        log_(log),
+        steps_(graph, draft),
+        stays_(draft.views.size(), false) {
     const auto stays = [&](ir::ValueId v) {
       const ViewId view = at(v) < draft.view_of.size() ? draft.view_of[at(v)] : ViewId();
       if (view.valid()) stays_[view.index()] = true;
@@ -61,25 +66,12 @@ class Recomputing {
   /// Who reads what, what lies there at each step, and where that is most.
   void measure() {
     readers_.assign(draft_.views.size(), {});
-    std::vector<int> made(draft_.views.size(), -1);
-    const int count = static_cast<int>(draft_.steps.size());
-    for (int i = 0; i < count; ++i) {
-      for (ViewId v : uses_[at(i)].reads) readers_[v.index()].push_back(i);
-      for (ViewId v : uses_[at(i)].writes) {
-        if (made[v.index()] < 0) made[v.index()] = i;
-      }
+    for (std::size_t i = 0; i < uses_.size(); ++i) {
+      for (ViewId v : uses_[i].reads) readers_[v.index()].push_back(static_cast<int>(i));
     }
-    std::vector<double> change(at(count) + 1, 0);
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      const ViewId v(i);
-      if (made[i] < 0 || !is_arena(v)) continue;
-      change[at(made[i])] += bytes(v);
-      change[at(std::max(made[i], last(v))) + 1] -= bytes(v);
-    }
-    alive_.assign(at(count), 0);
-    double sum = 0;
-    for (int i = 0; i < count; ++i) alive_[at(i)] = sum += change[at(i)];
-    peak_ = static_cast<int>(std::max_element(alive_.begin(), alive_.end()) - alive_.begin());
+    program::Occupancy found = program::occupancy_of(schedule_of(graph_, draft_, uses_));
+    alive_ = std::move(found.live);
+    peak_ = found.peak_step;
   }
 
   /// Whether the states that a step reads are as they were until another runs.
@@ -108,9 +100,9 @@ class Recomputing {
       c.moved += bytes(v);
       if (is_arena(v) && last(v) < c.before) c.saved -= bytes(v);
     }
-    const double peak = alive_[at(peak_)];
-    const bool fits =
-        c.before < static_cast<int>(draft_.steps.size()) && alive_[at(c.before)] + made <= peak;
+    const auto peak = static_cast<double>(alive_[at(peak_)]);
+    const bool fits = c.before < static_cast<int>(draft_.steps.size()) &&
+                      static_cast<double>(alive_[at(c.before)]) + made <= peak;
     const bool pays = c.saved >= kWorth * c.moved && c.saved >= kNegligible * peak;
     return fits && pays && are_states_old(i, c.before) ? c : Candidate{};
   }
@@ -148,13 +140,14 @@ class Recomputing {
     return found;
   }
 
+  const ir::Graph& graph_;
   Draft& draft_;
   DecisionLog& log_;
   const Independence steps_;
   std::vector<bool> stays_;                // per view: fetched, a state or a next one
   std::vector<program::Uses> uses_;        // per step
   std::vector<std::vector<int>> readers_;  // per view: steps, ascending
-  std::vector<double> alive_;              // bytes per step
+  std::vector<std::int64_t> alive_;        // bytes per step
   int peak_ = 0;
 };
 

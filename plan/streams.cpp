@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <map>
 
+#include "program/simulate.h"
+
 namespace plait::plan {
 namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-// What a step takes, about.
-constexpr double kStepSeconds = 2e-6, kOperationsPerSecond = 6e14, kBytesPerSecond = 3.5e12;
 
 struct Piece {
   std::size_t writer = kNone;
@@ -23,7 +23,7 @@ class Streams {
       : steps_(steps),
         streams_(static_cast<std::size_t>(streams)),
         last_(streams_, kNone),
-        free_(streams_, 0) {
+        clock_(streams, 0) {
     for (const Touched& s : steps) {
       for (const auto* ranges : {&s.reads, &s.writes}) {
         for (const Touched::Range& r : *ranges) {
@@ -74,7 +74,7 @@ class Streams {
     }
     std::size_t stream = steps_[i].first_only ? 0 : nearest;
     for (std::size_t l = 0; l < streams_ && !steps_[i].first_only; ++l) {
-      if (std::max(free_[l], ready) < std::max(free_[stream], ready)) stream = l;
+      if (begin(l, ready) < begin(stream, ready)) stream = l;
     }
     StreamStep step;
     step.stream = static_cast<int>(stream);
@@ -91,13 +91,16 @@ class Streams {
     seen_.push_back(seen);
     out_.push_back(step);
     last_[stream] = i;
-    free_[stream] = std::max(free_[stream], ready) + steps_[i].seconds;
-    end_.push_back(free_[stream]);
+    end_.push_back(clock_.run(static_cast<int>(stream), ready, steps_[i].seconds));
     each_piece(steps_[i].reads, [&](Piece& p) { p.readers.push_back(i); });
     each_piece(steps_[i].writes, [&](Piece& p) {
       p.writer = i;
       p.readers.clear();
     });
+  }
+
+  double begin(std::size_t stream, double ready) const {
+    return std::max(clock_.free(static_cast<int>(stream)), ready);
   }
 
   static void merge(std::vector<std::size_t>& to, const std::vector<std::size_t>& from) {
@@ -108,9 +111,9 @@ class Streams {
 
   const std::vector<Touched>& steps_;
   const std::size_t streams_;
-  std::map<std::int64_t, Piece> pieces_;        // by where they begin
-  std::vector<std::size_t> last_;               // by stream: its last step
-  std::vector<double> free_;                    // by stream: when that ends
+  std::map<std::int64_t, Piece> pieces_;  // by where they begin
+  std::vector<std::size_t> last_;         // by stream: its last step
+  program::StreamClock clock_;
   std::vector<double> end_;                     // by step
   std::vector<std::vector<std::size_t>> seen_;  // by step and stream: the last one it is behind
   std::vector<StreamStep> out_;
@@ -124,7 +127,6 @@ std::vector<StreamStep> lay_on_streams(const std::vector<Touched>& steps, int st
 
 void assign_streams(program::Program& program) {
   if (program.streams == 1) return;
-  const DimBindings sizes = program::largest(program.symbols);
   std::vector<Touched> all;
   for (const program::Step& step : program.steps) {
     Touched t;
@@ -136,10 +138,7 @@ void assign_streams(program::Program& program) {
     ranges(uses.reads, t.reads);
     ranges(uses.writes, t.writes);
     t.first_only = step.shared_bytes > program.side_bytes;
-    const auto number = [&](const Dim& d) { return static_cast<double>(evaluate(d, sizes)); };
-    const double bytes = number(step.bytes_read) + number(step.bytes_written);
-    t.seconds = kStepSeconds +
-                std::max(number(step.operations) / kOperationsPerSecond, bytes / kBytesPerSecond);
+    t.seconds = program.device.step_seconds + step.seconds;
     all.push_back(std::move(t));
   }
   std::vector<StreamStep> laid = lay_on_streams(all, program.streams);
