@@ -5,37 +5,21 @@
 #include <set>
 
 #include "base/at.h"
+#include "program/simulate.h"
 
 namespace plait::cli {
 
 std::vector<BufferLife> buffer_lives(const program::Program& program) {
+  const program::Schedule schedule = program::schedule_of(program);
+  const std::vector<program::Life> found = program::lives_of(schedule);
   const int end = std::max(0, static_cast<int>(program.steps.size()) - 1);
-  std::vector<BufferLife> lives(program.buffers.size());
-  std::vector<bool> touched(lives.size(), false);
-  const auto touch = [&](int buffer, int step) {
-    BufferLife& life = lives[at(buffer)];
-    if (!touched[at(buffer)]) life.first = step;
-    touched[at(buffer)] = true;
-    life.last = std::max(life.last, step);
-  };
-  const auto buffer_of = [&](const program::Binding& b) { return program.view(b.view).buffer.number(); };
-  for (const program::Binding& feed : program.feeds) {
-    touch(buffer_of(feed), 0);
-    lives[at(buffer_of(feed))].fed = true;
-  }
-  for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
-    const program::Uses uses = program::uses_of(program.steps[at(s)]);
-    for (program::ViewId v : uses.writes) touch(program.view(v).buffer.number(), s);
-    for (program::ViewId v : uses.reads) touch(program.view(v).buffer.number(), s);
-  }
-  for (const program::Binding& fetch : program.fetches) {
-    touch(buffer_of(fetch), end);
-    lives[at(buffer_of(fetch))].fetched = true;
-  }
+  std::vector<BufferLife> lives(found.size());
   for (std::size_t b = 0; b < lives.size(); ++b) {
-    if (program.buffers[b].region == program::Region::kArena) continue;
-    lives[b].first = 0;
-    lives[b].last = end;
+    const bool arena = program.buffers[b].region == program::Region::kArena;
+    lives[b].first = arena && found[b].is_alive() ? found[b].first : 0;
+    lives[b].last = !arena ? end : std::max(0, found[b].last);
+    lives[b].fed = schedule.pieces[b].fed;
+    lives[b].fetched = schedule.pieces[b].fetched;
   }
   for (const program::View& view : program.views) {
     BufferLife& life = lives[view.buffer.index()];
@@ -44,26 +28,15 @@ std::vector<BufferLife> buffer_lives(const program::Program& program) {
   return lives;
 }
 
-Peak arena_peak(const program::Program& program, const std::vector<BufferLife>& lives) {
-  std::vector<std::int64_t> change(program.steps.size() + 2, 0);
-  const auto in_arena = [&](std::size_t b) {
-    return program.buffers[b].region == program::Region::kArena;
-  };
-  for (std::size_t b = 0; b < lives.size(); ++b) {
-    if (!in_arena(b)) continue;
-    change[at(lives[b].first)] += program.buffers[b].bytes;
-    change[at(lives[b].last) + 1] -= program.buffers[b].bytes;
-  }
+Peak arena_peak(const program::Program& program) {
+  const program::Occupancy found = program::occupancy_of(program::schedule_of(program));
   Peak peak;
-  std::int64_t now = 0;
-  for (std::size_t s = 0; s < change.size(); ++s) {
-    now += change[s];
-    if (now <= peak.bytes) continue;
-    peak.bytes = now;
-    peak.step = static_cast<int>(s);
-  }
-  for (std::size_t b = 0; b < lives.size(); ++b) {
-    if (in_arena(b) && lives[b].first <= peak.step && peak.step <= lives[b].last) {
+  peak.step = found.peak_step;
+  peak.bytes = found.peak_bytes;
+  for (std::size_t b = 0; b < found.lives.size(); ++b) {
+    const program::Life& life = found.lives[b];
+    if (program.buffers[b].region == program::Region::kArena && life.first <= peak.step &&
+        peak.step <= life.last) {
       peak.buffers.push_back(static_cast<int>(b));
     }
   }

@@ -25,7 +25,7 @@ struct Peak {
   std::int64_t bytes = 0;
   std::vector<int> buffers;
 };
-Peak arena_peak(const program::Program& program, const std::vector<BufferLife>& lives);
+Peak arena_peak(const program::Program& program);
 
 /// Where values lie, each buffer once, in the order of the views.
 std::vector<int> buffers_of(const program::Program& program,

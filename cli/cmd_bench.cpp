@@ -17,6 +17,7 @@ constexpr Flag kBenchFlags[] = {
     {"--seconds", "S", "how long to time; 3 unless said"},
     {"--row", "N", "on cuda: runs in one launch or replay, on the same feeds; 1 unless said"},
     kTargetFlag,
+    kDeviceFlag,
     kFp32Flag,
     kFastFlag,
     kThreadsFlag,

@@ -18,6 +18,7 @@ namespace {
 constexpr Flag kCompileFlags[] = {
     {"-o", "F.plan", "where to write the program; without it, the cache is filled"},
     kTargetFlag,
+    kDeviceFlag,
     kFp32Flag,
     kFastFlag,
     kThreadsFlag,

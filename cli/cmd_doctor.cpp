@@ -11,9 +11,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/compiled.h"
 #include "cli/json.h"
 #include "codegen/cache.h"
 #include "codegen/compile.h"
+#include "io/file.h"
 
 namespace plait::cli {
 namespace {
@@ -21,7 +23,9 @@ namespace {
 namespace files = std::filesystem;
 
 constexpr Flag kDoctorFlags[] = {
-    {"--measure", "", "time copies in the GPU's memory (takes 2 GB of it)"},
+    {"--measure", "", "time this processor, and copies in the GPU's memory (takes 2 GB of it)"},
+    {"-o", "FILE", "write the measured device of --backend: for --device here or elsewhere"},
+    kTargetFlag,
     kJsonFlag,
 };
 
@@ -89,6 +93,31 @@ Finding cache() {
   }
 }
 
+/// What costs on the cpu are computed from.
+Finding device(const Args& args) {
+  if (args.has("--measure")) measured_processor();
+  const std::optional<DeviceModel> kept = device_of(args, "cpu");
+  if (kept) return {"device", true, device_text(*kept), ""};
+  return {"device", true, device_text(*built_in_device("cpu")),
+          "times are predicted for a processor like many: --measure times this one"};
+}
+
+/// The target's, with the rates that were measured on it.
+DeviceModel measured_device(const std::string& backend) {
+  if (backend == "cpu") return measured_processor();
+  const std::unique_ptr<Target> target = make_target(backend);
+  const std::optional<Ceilings> measured = target ? target->ceilings() : std::nullopt;
+  if (!measured) fail("-o: backend ", backend, " has no device here that can be measured");
+  DeviceModel out = target->device();
+  out.name = measured->device;
+  out.source = "measured";
+  out.bytes_per_second = measured->bytes_per_second;
+  for (const auto& [name, rate] : measured->operations_per_second) {
+    out.operations_per_second[name] = rate;
+  }
+  return out;
+}
+
 std::string text_of(const std::vector<Finding>& findings) {
   Table table;
   std::string trouble;
@@ -100,7 +129,10 @@ std::string text_of(const std::vector<Finding>& findings) {
 }
 
 void run_doctor(const Args& args) {
-  std::vector<Finding> findings{cpus(), memory(), compiler(), cache()};
+  if (args.has("-o")) {
+    io::write_file(args.text("-o"), {to_text(measured_device(args.text("--backend", "cpu")))});
+  }
+  std::vector<Finding> findings{cpus(), device(args), memory(), compiler(), cache()};
   const std::vector<Finding> plugin = plugin_findings(args.has("--measure"));
   findings.insert(findings.end(), plugin.begin(), plugin.end());
   if (!args.has("--json")) return print(text_of(findings));
@@ -121,7 +153,9 @@ constinit const Command kDoctor{
     .details =
         "One line per part: ok, missing, or note where it is there but not as it should be;\n"
         "then what each that is missing costs and what to do about it. CUDA's part is\n"
-        "looked for beside the program, in ../lib, or where PLAIT_PLUGINS says.\n",
+        "looked for beside the program, in ../lib, or where PLAIT_PLUGINS says. device is what\n"
+        "predicted times are computed from: a datasheet that is built in, or this processor as\n"
+        "it was measured once.\n",
     .run = run_doctor};
 
 }  // namespace plait::cli

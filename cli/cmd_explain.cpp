@@ -15,6 +15,7 @@ namespace {
 constexpr Flag kExplainFlags[] = {
     {"--node", "NAME", "only what became of this value (with or without %)"},
     kTargetFlag,
+    kDeviceFlag,
     kFp32Flag,
     kFastFlag,
     kThreadsFlag,

@@ -14,6 +14,7 @@
 #include "io/file.h"
 #include "plan/place.h"
 #include "plan/timeline.h"
+#include "program/simulate.h"
 
 namespace plait::cli {
 namespace {
@@ -22,6 +23,7 @@ constexpr Flag kPlanFlags[] = {
     {"--svg", "F", "draw the arena over the steps into F"},
     {"--check", "", "run three steps: is memory as planned, and is nothing allocated?"},
     kTargetFlag,
+    kDeviceFlag,
     kFp32Flag,
     kFastFlag,
     kThreadsFlag,
@@ -72,6 +74,8 @@ std::string head_text(const Compiled& c) {
               {},
               {{"graph", p.graph_name},
                {"target", str(p.target, ", ", threads)},
+               {"device", device_text(p.device)},
+               {"predicted", duration_text(program::predicted_seconds(p)) + " a run"},
                {"states", bytes_text(p.states_bytes)},
                {"arena", bytes_text(p.arena_bytes)},
                {"scratch", str(bytes_text(p.scratch_bytes), ": workspace ",
@@ -93,7 +97,7 @@ std::string head_text(const Compiled& c) {
 }
 
 std::string peak_text(const program::Program& p, const std::vector<BufferLife>& lives) {
-  const Peak peak = arena_peak(p, lives);
+  const Peak peak = arena_peak(p);
   if (peak.buffers.empty()) return "\nThe arena is empty.\n";
   Table table{{"buffer", "type", "bytes", "steps"}, {false, false, true, true}, {}};
   std::int64_t rest = 0;
@@ -142,6 +146,8 @@ Json plan_json(const Compiled& c, const std::vector<BufferLife>& lives) {
           {"scratch_bytes", p.scratch_bytes},
           {"peak_bytes", p.peak_bytes()},
           {"lower_bound_bytes", p.lower_bound_bytes},
+          {"predicted_ms", program::predicted_seconds(p) * 1e3},
+          {"device", {{"name", p.device.name}, {"source", p.device.source}}},
           {"gap_percent", gap_percent(p)},
           {"placed_by", p.placed_by},
           {"steps", p.steps.size()},

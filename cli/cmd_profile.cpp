@@ -1,6 +1,7 @@
 // plait profile FILE: where a program's time goes, step by step.
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/device.h"
 #include "cli/json.h"
 #include "cli/profiled.h"
 #include "cli/timing.h"
@@ -15,6 +16,7 @@ constexpr Flag kProfileFlags[] = {
     {"--runs", "N", "how many runs to time"},
     {"--seconds", "S", "or for how long; 2 unless said"},
     kTargetFlag,
+    kDeviceFlag,
     kFp32Flag,
     kFastFlag,
     kThreadsFlag,
@@ -26,7 +28,7 @@ constexpr Flag kProfileFlags[] = {
     kJsonFlag,
 };
 
-constexpr int kMostSteps = 20;  // in JSON
+constexpr int kMostSteps = 20, kMostErrors = 10;  // in JSON
 
 Json rows_json(const std::vector<profile::Row>& rows, const char* name) {
   Json list = Json::array();
@@ -40,7 +42,9 @@ Json rows_json(const std::vector<profile::Row>& rows, const char* name) {
                     {"peak_ms", row.peak_ms},
                     {"gflops", row.gflops},
                     {"gbs", row.gbs},
-                    {"share_of_peak", row.share_of_peak}});
+                    {"share_of_peak", row.share_of_peak},
+                    {"predicted_ms", row.predicted_ms}});
+    if (!row.bound.empty()) list.back()["bound"] = row.bound;
     if (!row.kernel.empty()) list.back()["kernel"] = row.kernel;
   }
   return list;
@@ -69,7 +73,10 @@ Json profile_json(const profile::Profile& p) {
           {"arena_bytes", p.arena_bytes},
           {"scratch_bytes", p.scratch_bytes},
           {"kinds", rows_json(profile::by_kind(p), "kind")},
-          {"slowest_steps", rows_json(profile::by_step(p, kMostSteps), "step")}};
+          {"predicted_ms", p.predicted_ms},
+          {"prediction_error_percent", profile::error_percent(p)},
+          {"slowest_steps", rows_json(profile::by_step(p, kMostSteps), "step")},
+          {"worst_predicted", rows_json(profile::by_error(p, kMostErrors), "step")}};
 }
 
 /// What the tables leave out: nothing was measured.
@@ -85,6 +92,7 @@ void run_profile(const Args& args) {
   }
   const ProfileRequest request{args.whole("--runs", 0, 1), seconds_wanted(args, 2)};
   const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0, 0));
+  if (args.text("--backend", "cpu") == "cpu" && !args.has("--device")) measured_processor();
   Loaded loaded = load(load_planned(args), seed);
   const profile::Profile p = profiled(loaded, request);
   if (args.has("-o")) io::write_file(args.text("-o"), {profile::to_megengine(p)});

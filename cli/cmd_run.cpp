@@ -123,7 +123,7 @@ void run_run(const Args& args) {
   check_usage(args);
   if (is_plan(args.words()[0])) return run_plan_file(args, steps, seed);
   const std::string backend = args.text("--backend", "cpu");
-  std::unique_ptr<Target> target = make_target(backend, target_options(args));
+  std::unique_ptr<Target> target = make_target(backend, target_options(args, backend));
   if (args.has("--trace-kernels") && !target) {
     throw UsageError("--trace-kernels needs --backend cpu or cuda: only these have programs");
   }

@@ -62,6 +62,11 @@ Compiled replanned(const program::Program& stored, const ir::Graph& graph, const
   return out;
 }
 
+bool is_planned_without_device(const program::Program& stored, const TargetOptions& options) {
+  return stored.backend == "cuda" &&
+         make_planner(stored.backend, options, "it only plans")->identity() == stored.target;
+}
+
 Planned read_plan(const Args& args) {
   const std::string file = args.words()[0];
   if (args.has("--graph")) throw UsageError("--graph: a plan holds one graph");
@@ -76,10 +81,22 @@ Planned read_plan(const Args& args) {
   out.graph = set_symbols(import, args).graphs[0];
   out.sizes = set_sizes(args);
   out.options = stored.options;
-  TargetOptions options = target_options(args);
+  const std::string backend = args.text("--backend", stored.backend);
+  TargetOptions options = target_options(args, backend);
   if (!args.has("--threads")) options.threads = stored.threads;
-  out.target = make_plan_target(args.text("--backend", stored.backend), options);
+  if (!args.has("--device") && backend == stored.backend) {
+    check_usable(stored.device, file);
+    options.device = stored.device;
+  }
+  out.target = make_plan_target(backend, options);
   std::string why = obstacle(stored, *out.target);
+  if (!why.empty() && is_planned_without_device(stored, options)) {
+    out.compiled = compile(graph, *out.target, {.plan = out.options});
+    note(str(file, " was planned without a device: planned again for ", out.target->identity(),
+             ", peak ", bytes_text(out.compiled.program.peak_bytes()), ", before ",
+             bytes_text(stored.peak_bytes())));
+    return out;
+  }
   if (why.empty()) out.compiled = replanned(stored, graph, *out.target, out.options, why);
   if (!why.empty() && !args.has("--rebuild")) {
     fail(file, ": ", why, ": compile again here, or say --rebuild");
@@ -90,8 +107,9 @@ Planned read_plan(const Args& args) {
 
 }  // namespace
 
-TargetOptions target_options(const Args& args) {
+TargetOptions target_options(const Args& args, std::string_view backend) {
   TargetOptions options;
+  options.device = device_of(args, backend);
   options.threads = static_cast<int>(args.whole("--threads", 0, 1, kMostThreads));
   const std::string fp32 = args.text("--fp32", "strict");
   if (fp32 != "strict" && fp32 != "tf32") throw UsageError("--fp32 is strict or tf32");
@@ -111,7 +129,8 @@ bool is_plan(const std::string& file) {
 Planned load_planned(const Args& args) {
   if (is_plan(args.words()[0])) return read_plan(args);
   Planned out;
-  out.target = make_plan_target(args.text("--backend", "cpu"), target_options(args));
+  const std::string backend = args.text("--backend", "cpu");
+  out.target = make_plan_target(backend, target_options(args, backend));
   out.graph = chosen_graph(load_checked(args), args);
   out.options = options_from(args);
   out.compiled = compile(out.graph, *out.target, {.plan = out.options});

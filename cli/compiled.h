@@ -8,6 +8,7 @@
 
 #include "backends/backends.h"
 #include "cli/args.h"
+#include "cli/device.h"
 #include "run/session.h"
 
 namespace plait::cli {
@@ -22,8 +23,8 @@ inline constexpr Flag kMeasureFlag{"--measure", "",
                                    "time the implementations of contractions, take the fastest"};
 inline constexpr Flag kNoFuseFlag{"--no-fuse", "", "every node its own kernel, for comparison"};
 inline constexpr Flag kSeedFlag{"--seed", "N", "of initial states and random feeds; 0 unless said"};
-/// What --threads, --fp32 and --fast say.
-TargetOptions target_options(const Args& args);
+/// What --threads, --fp32, --fast and, for this backend, --device say.
+TargetOptions target_options(const Args& args, std::string_view backend);
 
 /// Whether a file's first bytes are a plan's. Standard input and models are none.
 bool is_plan(const std::string& file);

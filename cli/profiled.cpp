@@ -2,21 +2,18 @@
 #include "cli/profiled.h"
 
 #include <algorithm>
-#include <array>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
 
 #include "backends/cpu/contract/contract.h"
 #include "base/dtype.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "cli/buffers.h"
+#include "cli/device.h"
 #include "cli/output.h"
 #include "cli/timing.h"
-#include "codegen/cache.h"
+#include "program/simulate.h"
 
 namespace plait::cli {
 namespace {
@@ -44,18 +41,6 @@ std::int64_t nanoseconds(Clock::time_point t) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
 }
 
-/// The processor as the system calls it.
-std::string machine_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(':');
-    if (line.starts_with("model name") && colon != std::string::npos) {
-      return std::string(trim(line.substr(colon + 1)));
-    }
-  }
-  return "";
-}
-
 /// How a step computes, as Ceilings names it: products in their dtype, all else in f32.
 std::string precision_of(const program::Step& step, const Ceilings& ceilings) {
   for (const program::Call& call : step.calls) {
@@ -75,6 +60,8 @@ profile::StepInfo info_of(const program::Step& step, const program::Program& p,
   info.type = type_of(step);
   info.kernel = step.kernel;
   info.path = step.path;
+  info.predicted_seconds = step.seconds + (p.whole ? 0 : p.device.step_seconds);
+  info.bound = step.bound;
   info.operations = evaluate(step.operations, sizes);
   info.bytes_read = evaluate(step.bytes_read, sizes);
   info.bytes_written = evaluate(step.bytes_written, sizes);
@@ -112,6 +99,7 @@ profile::Profile describe_program(const Loaded& loaded) {
   out.backend = p.backend;
   out.machine = machine_name();
   out.threads = p.threads;
+  out.predicted_ms = program::predicted_seconds(p) * 1e3;
   out.arena_bytes = p.arena_bytes;
   out.states_bytes = p.states_bytes;
   out.scratch_bytes = p.scratch_bytes;
@@ -167,32 +155,6 @@ double plain_seconds(Executor& executor) {
   return seconds_since(start);
 }
 
-/// What `measure` says of this machine, or said before for as many threads.
-template <std::size_t N, class Measure>
-std::array<double, N> kept_numbers(const Target& target, const std::string& what, Measure measure) {
-  const std::uint64_t key =
-      fnv1a64(str(machine_name(), "\n", target.identity(), "\n", target.threads(), "\n", what));
-  if (const auto kept = codegen::cache::load("peaks", key)) {
-    std::istringstream in(*kept);
-    std::array<double, N> numbers{};
-    for (double& x : numbers) in >> x;
-    if (in) return numbers;
-  }
-  const std::array<double, N> numbers = measure();
-  std::string text;
-  for (double x : numbers) text += str(x, ' ');
-  codegen::cache::store("peaks", key, text);
-  return numbers;
-}
-
-profile::Peaks machine_peaks(const Target& target) {
-  const auto [gflops, gbs] = kept_numbers<2>(target, "f32 and copies", [&] {
-    const profile::Peaks peaks = profile::measure_peaks(target.threads());
-    return std::array{peaks.gflops, peaks.gbs};
-  });
-  return {gflops, gbs};
-}
-
 /// What multiplies in a kernel of the cpu, and which dtype: the id of a product's kernel begins
 /// with "gemm.UNIT.DTYPE.".
 struct UnitOf {
@@ -201,13 +163,6 @@ struct UnitOf {
 UnitOf unit_of(const std::string& kernel) {
   const std::vector<std::string> words = split(kernel, '.');
   return words.size() < 3 || words[0] != "gemm" ? UnitOf{} : UnitOf{words[1], words[2]};
-}
-
-/// 0 where it is no unit for products of halves.
-double unit_gflops(const Target& target, const std::string& unit) {
-  return kept_numbers<1>(target, unit, [&] {
-    return std::array{profile::measure_dot_gflops(unit, target.threads())};
-  })[0];
 }
 
 /// The rate of most operations stands for the program.
@@ -231,22 +186,24 @@ int products_of(const UnitOf& kernel) {
 
 /// The processor's: of f32, and of what a step's kernel multiplies on a unit for halves.
 void add_processor_peaks(const Target& target, profile::Profile& out) {
-  const profile::Peaks peaks = machine_peaks(target);
-  out.peak_gflops = peaks.gflops;
-  out.peak_gbs = peaks.gbs;
-  std::map<std::string, double> units;
+  const DeviceModel device = measured_processor();
+  const double cores = std::min(target.threads(), device.processors);
+  const double part = cores / device.processors;
+  const double gflops = device.operations("f32") * part * 1e-9;
+  out.peak_gflops = gflops;
+  out.peak_gbs =
+      std::min(device.bytes_per_second, device.processor_bytes_per_second * cores) * 1e-9;
   for (profile::StepInfo& step : out.steps) {
     const UnitOf kernel = unit_of(step.kernel);
     const int products = products_of(kernel);
     if (products == 0) continue;
-    const auto [gflops, is_new] = units.try_emplace(kernel.unit, 0);
-    if (is_new) gflops->second = unit_gflops(target, kernel.unit);
-    if (gflops->second <= 0) continue;
+    const auto unit = device.operations_per_second.find(kernel.unit);
+    if (unit == device.operations_per_second.end()) continue;
     step.precision = kernel.dtype == "f32" ? "f32 on amx" : kernel.dtype;
-    out.rates[step.precision] = gflops->second / products;
+    out.rates[step.precision] = unit->second * part * 1e-9 / products;
   }
   if (out.rates.empty()) return;
-  out.rates["f32"] = peaks.gflops;
+  out.rates["f32"] = gflops;
   for (profile::StepInfo& step : out.steps) {
     if (step.precision.empty()) step.precision = "f32";
   }

@@ -94,7 +94,8 @@ std::string show_stage(const ir::Graph& graph, const Args& args) {
     };
   }
   const PipelineResult passed = run_pipeline(graph, passes);
-  const auto target = make_plan_target(args.text("--backend", "cpu"), target_options(args));
+  const std::string backend = args.text("--backend", "cpu");
+  const auto target = make_plan_target(backend, target_options(args, backend));
   const plan::Options options{.fuse = !args.has("--no-fuse")};
   plan::Planning planning(passed.graph, *target, options, {});
   std::string text;

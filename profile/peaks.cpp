@@ -99,10 +99,10 @@ double fma_gflops(const FmaLoop& loop, int threads) {
   return static_cast<double>(loop.operations * rounds) * threads / best * 1e-9;
 }
 
-/// Of the last level of cache that this processor shares; what the C library says of some
+/// Of a level of cache that this processor has or shares; what the C library says of some
 /// processors is the sum over all of them.
-std::int64_t cache_bytes() {
-  std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index3/size");  // `32768K`
+std::int64_t level_bytes(int index) {
+  std::ifstream in(str("/sys/devices/system/cpu/cpu0/cache/index", index, "/size"));  // `32768K`
   std::int64_t kilobytes = 0;
   return in >> kilobytes ? kilobytes << 10 : 0;
 }
@@ -144,7 +144,7 @@ void stream_copy(char* to, const char* from, std::int64_t bytes) {
 /// Read and written together; four times the cache, between 128 MB and 1 GB.
 double copy_gbs(int threads) {
   constexpr int kTries = 12;
-  const std::int64_t both = std::clamp<std::int64_t>(4 * cache_bytes(), 128 << 20, 1 << 30);
+  const std::int64_t both = std::clamp<std::int64_t>(4 * level_bytes(3), 128 << 20, 1 << 30);
   const std::int64_t part = both / 2 / threads / kLineBytes * kLineBytes;  // of a thread
   const Pages from(both / 2), to(both / 2);
   const auto fill = [&](int t) {
@@ -162,6 +162,25 @@ double copy_gbs(int threads) {
 }  // namespace
 
 FmaLoop fma_baseline() { return {run_baseline, std::int64_t{2} * kChains * kLanes}; }
+
+std::int64_t cache_bytes(int threads) { return threads * level_bytes(2) + level_bytes(3); }
+
+double measure_cache_gbs(int threads) {
+  constexpr int kTries = 12, kTimes = 8;
+  const std::int64_t both = std::max<std::int64_t>(cache_bytes(threads) / 4, 1 << 20);
+  const std::int64_t part = both / 2 / threads / kLineBytes * kLineBytes;  // of a thread
+  const Pages from(both / 2), to(both / 2);
+  std::memset(from.at(0), 1, static_cast<std::size_t>(both / 2));
+  const auto copy = [&](int t) {
+    for (int i = 0; i < kTimes; ++i) {
+      std::memcpy(to.at(t * part), from.at(t * part), static_cast<std::size_t>(part));
+    }
+  };
+  double best = timed(threads, copy);
+  for (int i = 1; i < kTries; ++i) best = std::min(best, timed(threads, copy));
+  check(*to.at(part - 1) == 1, "the copy did not happen");
+  return static_cast<double>(kTimes * 2 * part * threads) / best * 1e-9;
+}
 
 Peaks measure_peaks(int threads) {
   check(threads >= 1, "peaks of ", threads, " threads");

@@ -18,6 +18,8 @@ struct StepInfo {
   std::string path;    // of the module
   std::string precision{};  // of Profile::rates, in which it computes; empty: peak_gflops counts
   std::int64_t operations = 0, bytes_read = 0, bytes_written = 0, scratch_bytes = 0;
+  double predicted_seconds = 0;      // 0: nobody did
+  std::string bound{};               // what the prediction is bound by
   std::vector<int> inputs, outputs;  // indices into Profile::buffers
   std::vector<std::string> nodes;    // of the graph, inside this step
 };
@@ -57,6 +59,7 @@ struct Profile {
   std::map<std::string, double> rates{};  // GFLOP/s of products by precision, where they differ
   int threads = 1;
   std::int64_t arena_bytes = 0, states_bytes = 0, scratch_bytes = 0;
+  double predicted_ms = 0;      // of a run; 0: nobody did
   double overhead_percent = 0;  // that timing the steps adds to a run
   // Of a device: a run as one launch, the steps as its clock was read behind each of them, and what
   // was taken off each step for that, so that they add up to one launch. 0: not measured, nothing.
@@ -90,13 +93,21 @@ struct Row {
   std::int64_t operations = 0, bytes = 0;
   double peak_ms = 0;  // at the measured peaks
   std::string kernel;  // of a step
+  double predicted_ms = 0;
+  std::string bound;   // of a step
 };
 
 /// Medians over the runs, longest first.
 std::vector<Row> by_kind(const Profile& profile);
 std::vector<Row> by_step(const Profile& profile, int most);
 
-/// The median run against the measured peaks, then the kinds, then the slowest steps.
+/// The steps whose prediction is farthest off, in time, the farthest first.
+std::vector<Row> by_error(const Profile& profile, int most);
+/// The run's median over what was predicted for it; 0 without one.
+double error_percent(const Profile& profile);
+
+/// The median run against the measured peaks, then the kinds, then the slowest steps, then those
+/// whose prediction is farthest off.
 std::string table_text(const Profile& profile);
 
 /// GFLOP/s of f32 multiply-adds in registers; GB/s (read plus written) of a copy far larger than
@@ -111,5 +122,10 @@ Peaks measure_peaks(int threads);
 /// GFLOP/s of products of bf16 in registers, by the unit that has them: "avx512bf16" or "amx"; 0
 /// where the processor has no such unit.
 double measure_dot_gflops(std::string_view unit, int threads);
+
+/// Bytes of cache that so many threads have: each its own second level, and the last one.
+std::int64_t cache_bytes(int threads);
+/// GB/s (read plus written) of copies that stay in the last level of cache.
+double measure_cache_gbs(int threads);
 
 }  // namespace plait::profile

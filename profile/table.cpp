@@ -1,5 +1,6 @@
 // Rows by kind and by step, and the tables that people read.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 
@@ -11,7 +12,8 @@
 namespace plait::profile {
 namespace {
 
-constexpr int kMostSteps = 20;            // in the text
+constexpr int kMostSteps = 20;  // in the text
+constexpr int kMostErrors = 10;
 constexpr std::size_t kMostIdBegin = 28;  // of a kernel's id
 
 std::string fixed(double x, int digits) {
@@ -63,6 +65,7 @@ void finish(std::vector<Row>& rows) {
 void add_step(const Profile& profile, Row& row, const StepInfo& step) {
   ++row.launches;
   row.peak_ms += peak_seconds(profile, step) * 1e3;
+  row.predicted_ms += step.predicted_seconds * 1e3;
   row.operations += step.operations;
   row.bytes += step.bytes_read + step.bytes_written;
 }
@@ -161,6 +164,12 @@ std::string device_text(const Profile& p, const Row& total) {
   return out + "\n";
 }
 
+/// Of a run as it usually is: on a device, of its launch.
+double measured_ms(const Profile& p) {
+  if (p.usual_ms > 0) return p.usual_ms;
+  return median_ms(p, [](const Run& run) { return seconds_of(run.whole); });
+}
+
 std::string head_text(const Profile& p, const Row& total) {
   const std::string threads = str(p.threads, p.threads == 1 ? " thread" : " threads");
   std::string out = str(p.graph, " on ", p.backend, ", ");
@@ -192,6 +201,29 @@ std::string head_text(const Profile& p, const Row& total) {
     out += str("  timing the steps makes a run ", fixed(p.overhead_percent, 2), "% longer\n");
   }
   return out;
+}
+
+/// How far the prediction of the run was off, and of which steps most.
+std::string error_text(const Profile& p) {
+  if (p.predicted_ms <= 0 || p.runs.empty()) return "";
+  const double whole = measured_ms(p);
+  std::string out = str("\nPredicted ", fixed(p.predicted_ms, 3), " ms, measured ", fixed(whole, 3),
+                        " ms: the prediction is ", fixed(std::abs(error_percent(p)), 1), "% too ",
+                        error_percent(p) < 0 ? "low" : "high");
+  const std::vector<Row> rows = by_error(p, kMostErrors);
+  double most = 0;
+  for (const Row& row : rows) most = std::max({most, row.ms, row.predicted_ms});
+  const Unit time = time_unit(most);
+  Table table{
+      {"step", "kernel", "measured " + std::string(time.name), "predicted", "ratio", "bound"},
+      {false, false, true, true, true, false},
+      {}};
+  for (const Row& row : rows) {
+    table.rows.push_back({row.kind, short_id(row.kernel), time.text(row.ms),
+                          time.text(row.predicted_ms),
+                          or_dash(row.ms, fixed(row.predicted_ms / row.ms, 2)), row.bound});
+  }
+  return out + str("\nThe ", rows.size(), " steps that it is farthest off for:\n", table.text());
 }
 
 std::string memory_text(const Profile& p) {
@@ -231,20 +263,49 @@ std::vector<Row> by_kind(const Profile& profile) {
   return rows;
 }
 
-std::vector<Row> by_step(const Profile& profile, int most) {
+namespace {
+
+/// In the program's order.
+std::vector<Row> step_rows(const Profile& profile) {
   verify(profile);
   std::vector<Row> rows;
   for (std::size_t s = 0; s < profile.steps.size(); ++s) {
     Row row;
     row.kind = profile.steps[s].name;
     row.kernel = profile.steps[s].kernel;
+    row.bound = profile.steps[s].bound;
     add_step(profile, row, profile.steps[s]);
     row.ms = median_ms(profile, [&](const Run& run) { return seconds_of(run.steps[s]); });
     rows.push_back(std::move(row));
   }
-  finish(rows);
+  return rows;
+}
+
+std::vector<Row> first_of(std::vector<Row> rows, int most) {
   rows.resize(std::min(rows.size(), static_cast<std::size_t>(std::max(most, 0))));
   return rows;
+}
+
+}  // namespace
+
+std::vector<Row> by_step(const Profile& profile, int most) {
+  std::vector<Row> rows = step_rows(profile);
+  finish(rows);
+  return first_of(std::move(rows), most);
+}
+
+std::vector<Row> by_error(const Profile& profile, int most) {
+  std::vector<Row> rows = step_rows(profile);
+  finish(rows);
+  const auto error = [](const Row& row) { return std::abs(row.ms - row.predicted_ms); };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Row& a, const Row& b) { return error(a) > error(b); });
+  return first_of(std::move(rows), most);
+}
+
+double error_percent(const Profile& p) {
+  const double ms = p.runs.empty() ? 0 : measured_ms(p);
+  return p.predicted_ms > 0 && ms > 0 ? 100 * (p.predicted_ms / ms - 1) : 0;
 }
 
 std::string short_id(const std::string& id) {
@@ -273,7 +334,7 @@ std::string table_text(const Profile& profile) {
   const bool cut = steps.size() < profile.steps.size();
   out += str("\n", cut ? str("The slowest ", steps.size(), " of ", profile.steps.size()) : "All",
              " steps:\n", table_of(steps, true).text());
-  return out;
+  return out + error_text(profile);
 }
 
 }  // namespace plait::profile
