@@ -142,7 +142,9 @@ void run_run(const Args& args) {
   Session session = target ? Session(package, std::move(target), seed)
                            : Session(package, watched(make_backend(backend), progress), seed);
   if (args.has("--weights")) {
-    train::set_weights(session, model_named(args.words()[0]), args.text("--weights"));
+    const std::string said =
+        train::set_weights(session, model_named(args.words()[0]), args.text("--weights"));
+    if (!said.empty()) note(said);
   }
   set_states(session, args);
   const Arrays before = args.has("--against") ? states_of(session) : Arrays();

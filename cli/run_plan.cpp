@@ -7,10 +7,12 @@
 #include "base/text.h"
 #include "cli/compiled.h"
 #include "cli/kernel_trace.h"
+#include "cli/output.h"
 #include "cli/results.h"
 #include "cli/source.h"
 #include "io/safetensors.h"
 #include "ops/initializers.h"
+#include "train/first_weights.h"
 
 namespace plait::cli {
 namespace {
@@ -47,15 +49,18 @@ void start_states(Executor& executor, const Args& args, std::uint64_t seed) {
   if (args.has("--weights")) {
     const std::string file = args.text("--weights");
     const io::TensorFile weights = io::read_safetensors(file);
+    train::Tensors taken;
     for (const program::StateBinding& s : executor.program().states) {
       if (s.state.role != ir::Role::kParam && s.state.role != ir::Role::kBuffer) continue;
       const auto found = weights.tensors.find(s.state.name);
       if (found != weights.tensors.end()) {
         set_state(executor, s.state.name, found->second);
+        taken.emplace(s.state.name, found->second);
       } else if (s.state.role == ir::Role::kParam) {
         fail(file, " lacks the parameter ", s.state.name, " of the plan");
       }
     }
+    if (const std::string said = train::non_finite_note(taken, file); !said.empty()) note(said);
   }
   for (const std::string& text : args.all("--state")) {
     const auto [name, path] = name_and_value("--state", text);

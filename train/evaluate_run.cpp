@@ -79,10 +79,13 @@ ir::Package eval_package(const Subject& subject, std::int64_t batch) {
 }
 
 /// Sets the session's weights and says where they come from.
-std::string take_weights(const Subject& subject, const std::string& file, Session& session) {
+std::string take_weights(const Subject& subject, const std::string& file, Session& session,
+                         std::vector<std::string>& notes) {
   const Config::Model& model = subject.config.model;
   if (!file.empty()) {
-    set_weights(session, model.name, file);
+    const std::string said = set_weights(session, model.name, file);
+    const bool is_new = std::find(notes.begin(), notes.end(), said) == notes.end();
+    if (!said.empty() && is_new) notes.push_back(said);
     return file;
   }
   if (!subject.run && !model.init_from.empty()) {
@@ -102,7 +105,7 @@ void add_part(const Subject& subject, const std::string& weights, const Source& 
   out.parameters = parameters_of(package);
   RunRequest request = evaluation_request(package);
   Session session = model_session(std::move(package), subject.config);
-  out.weights = take_weights(subject, weights, session);
+  out.weights = take_weights(subject, weights, session, out.notes);
   add_batches(session, request, source, sampler, batch, batches, tally);
 }
 

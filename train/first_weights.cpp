@@ -234,7 +234,12 @@ void set_weights(Session& session, Tensors weights) {
   for (auto& [name, array] : weights) session.set_state(name, std::move(array));
 }
 
-void set_weights(Session& session, const std::string& model, const std::string& file) {
+std::string non_finite_note(const Tensors& weights, const std::string& file) {
+  const std::string bad = first_non_finite(weights);
+  return bad.empty() ? "" : str(file, ": ", bad, " is not finite: it holds a NaN or an infinity");
+}
+
+std::string set_weights(Session& session, const std::string& model, const std::string& file) {
   Config::Model plain;
   plain.name = model;
   plain.init_from = file;
@@ -244,7 +249,10 @@ void set_weights(Session& session, const std::string& model, const std::string& 
   if (model == models::kResNet50.name) {
     weights.tensors = models::folded_norms(std::move(weights.tensors), states);
   }
-  set_weights(session, fitting.fit(std::move(weights)).taken);
+  Tensors taken = fitting.fit(std::move(weights)).taken;
+  std::string said = non_finite_note(taken, file);
+  set_weights(session, std::move(taken));
+  return said;
 }
 
 }  // namespace plait::train

@@ -39,7 +39,9 @@ FirstWeights read_first_weights(const Config::Model& model, const std::vector<ir
 
 void set_weights(Session& session, Tensors weights);
 /// Those of a file as they are, by no rules: for the network called `model`, empty for any other.
-/// Batch norms of `resnet50` are folded into its inference form.
-void set_weights(Session& session, const std::string& model, const std::string& file);
+/// Batch norms of `resnet50` are folded into its inference form. Returned is what to say of weights
+/// that are not finite; empty where all are.
+std::string set_weights(Session& session, const std::string& model, const std::string& file);
+std::string non_finite_note(const Tensors& weights, const std::string& file);
 
 }  // namespace plait::train

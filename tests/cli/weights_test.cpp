@@ -69,6 +69,19 @@ TEST_F(Weights, AreTakenByRunForGraphsAndPlans) {
   }
 }
 
+TEST_F(Weights, ThatAreNotFiniteAreTakenAndNamed) {
+  io::TensorFile tensors;
+  tensors.tensors.emplace("w", Array::of(DType::f32, {2}, {3, NAN}));
+  io::write_safetensors(file, tensors);
+  ASSERT_EQ(plait("compile " + graph + " -o " + folder / "g.plan").code, 0);
+  for (const std::string& source : {graph, folder / "g.plan"}) {
+    const Outcome o = plait("run " + source + " --weights " + file);
+    EXPECT_EQ(o.code, 0) << o.err;
+    const std::string said = file + ": w is not finite: it holds a NaN or an infinity";
+    EXPECT_NE(o.err.find(said), std::string::npos) << o.err;
+  }
+}
+
 TEST_F(Weights, OfARunAreEvaluatedAndPredictWith) {
   const std::string run = folder / "run";
   ASSERT_EQ(
