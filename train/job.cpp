@@ -177,7 +177,6 @@ Job open_job(const TrainRequest& request) {
   make_session(job, std::move(package));
   if (std::string note = rate_note(job); !note.empty()) job.notes.push_back(std::move(note));
   set_weights(*job.session, std::move(first.taken));
-  job.folder->write(kConfigFile, to_toml(job.config));
   return job;
 }
 

@@ -125,6 +125,8 @@ void Trainer::begin() {
       if (checkpoint_.empty() && check_checkpoint(path)) checkpoint_ = path;
     }
   }
+  // A run that cannot go on as asked keeps the config that it has.
+  job_.folder->write(kConfigFile, to_toml(job_.config));
   smoothed_ = {state_.loss_sum, state_.loss_weight};
   elapsed_before_ = state_.elapsed_seconds;
   if (job_.folder->in_place()) open_metrics();

@@ -346,6 +346,15 @@ TEST(TrainerFaults, AnotherModelIsRefused) {
   EXPECT_TRUE(holds(said, "the graph wants")) << said;
 }
 
+TEST(TrainerFaults, ARefusedResumeChangesNoConfig) {
+  SmallRuns runs;
+  runs.run("run", 2);
+  const std::string path = runs.path("run") + "/config.toml", config = io::read_file(path);
+  message_of([&] { runs.resume("run", 0, {"width=32"}); });
+  EXPECT_EQ(io::read_file(path), config);
+  EXPECT_TRUE(runs.resume("run").finished);
+}
+
 TEST(TrainerFaults, NothingToEvaluateOn) {
   SmallRuns runs({"one_chunk=true"});
   const std::string said = message_of([&] { runs.run("run"); });
