@@ -127,6 +127,10 @@ class Target {
   virtual Choice choose(const HandCall& call, const Work& work,
                         const DimBindings& largest) const = 0;
 
+  /// Adds the texts that a placed program needs besides those of its loops: hand kernels, the one
+  /// function of a small program. Behind it, loading compiles and binds and prints nothing.
+  virtual void add_code(program::Program&) const {}
+
   /// The half that runs what is planned here. UserError when this machine has no such device.
   virtual std::unique_ptr<Runtime> open() const = 0;
   /// Measured at the first call on a device, then kept; nothing where the processor computes.

@@ -1,5 +1,8 @@
 // plait compile FILE -o F.plan: a program as a file, its code in the cache.
+#include <algorithm>
 #include <cstdio>
+#include <set>
+#include <string_view>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -30,6 +33,18 @@ constexpr Flag kCompileFlags[] = {
     kJsonFlag,
 };
 
+/// Texts that are neither a hand kernel nor the one function of a small program.
+std::size_t generated_functions(const program::Program& p) {
+  std::set<std::string_view> others{program::kWholeFunction};
+  for (const program::Step& step : p.steps) {
+    for (const program::Call& call : step.calls) {
+      if (const auto* hand = std::get_if<HandCall>(&call)) others.insert(hand->code);
+    }
+  }
+  return static_cast<std::size_t>(std::count_if(
+      p.texts.begin(), p.texts.end(), [&](const auto& t) { return !others.contains(t.first); }));
+}
+
 void run_compile(const Args& args) {
   const Planned planned = load_planned(args);
   const Compiled& c = planned.compiled;
@@ -41,6 +56,7 @@ void run_compile(const Args& args) {
   const Clock::time_point start = Clock::now();
   const std::unique_ptr<Code> code = planned.target->open()->load(p);
   const double load_seconds = seconds_since(start);
+  const std::size_t functions = generated_functions(p);
   const int made = code->units() - code->built_from_cache();
   if (args.has("--json")) {
     return print_json({{"graph", p.graph_name},
@@ -54,7 +70,7 @@ void run_compile(const Args& args) {
                        {"peak_bytes", p.peak_bytes()},
                        {"steps", p.steps.size()},
                        {"kernels", kernel_count(p)},
-                       {"functions", p.texts.size()},
+                       {"functions", functions},
                        {"units_compiled", made},
                        {"units_from_cache", code->built_from_cache()},
                        {"plan_from_cache", c.from_cache},
@@ -72,7 +88,7 @@ void run_compile(const Args& args) {
        {"memory", str("states ", bytes_text(p.states_bytes), ", arena ", bytes_text(p.arena_bytes),
                       ", scratch ", bytes_text(p.scratch_bytes))},
        {"steps", str(p.steps.size(), p.whole ? ", run as one kernel" : "", "; ", kernel_count(p),
-                     " different kernels, ", p.texts.size(), " generated functions")},
+                     " different kernels, ", functions, " generated functions")},
        {"planned in", str(duration_text(c.seconds), c.from_cache ? ", from the cache" : "")},
        {"code in", str(duration_text(load_seconds), "; files of C compiled ", made,
                        ", from the cache ", code->built_from_cache())}}}

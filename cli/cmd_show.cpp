@@ -158,7 +158,7 @@ constinit const Command kShow{
         "A plan that `plait compile` wrote is printed whole. Passes and stages, in order:\n"
         "verify, differentiate, amp, amp_f16, expand, fold, simplify, cse, dead; keep_rounded, "
         "facts,\n"
-        "layout, group, choose, order, recompute, batch, join, place, streams.\n",
+        "layout, group, choose, order, recompute, batch, join, place, streams, code.\n",
     .example =
         "  $ plait show 'model:mlp?dtype=f32' --after dead --timing\n"
         "  graph mlp\n"

@@ -74,6 +74,8 @@ void place(Planning& p) {
 
 void streams(Planning& p) { assign_streams(p.program); }
 
+void code(Planning& p) { p.target.add_code(p.program); }
+
 // clang-format off
 constexpr Stage kStages[] = {
     {"keep_rounded", keep_rounded, graph_text, "first: it changes what is planned"},
@@ -86,7 +88,8 @@ constexpr Stage kStages[] = {
     {"batch", batch, steps_text, "before join: several products as one launch", true},
     {"join", join_steps, steps_text, "before place: which steps there are says who lives", true},
     {"place", place, program_text, "before streams: aliases, in-place, offsets, workspaces"},
-    {"streams", streams, program_text, "last: who meets whom in memory is known"},
+    {"streams", streams, program_text, "behind place: who meets whom in memory is known"},
+    {"code", code, program_text, "last: what remains to be printed needs all the others"},
 };
 // clang-format on
 

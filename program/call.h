@@ -78,6 +78,7 @@ struct HandCall {
   std::vector<ViewId> input_views;   // none: left out
   std::vector<ViewId> output_views;  // none: nobody reads it
   Workspace workspace{};
+  std::string code{};  // its text among the program's; empty: the backend has it compiled
 };
 
 using Call = std::variant<LoopCall, ProductCall, HandCall>;

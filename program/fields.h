@@ -105,6 +105,7 @@ template <class A, Is<HandCall> T>
 void fields(A& a, T& x) {
   a("op", x.op)("attrs", x.attrs)("inputs", x.inputs)("outputs", x.outputs);
   a("input_views", x.input_views)("output_views", x.output_views)("workspace", x.workspace);
+  a("code", x.code);
 }
 
 // --- the program ---

@@ -89,6 +89,9 @@ struct PlanOptions {
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
+/// The function among a program's texts that is all of its steps, where it is small.
+inline constexpr std::string_view kWholeFunction = "plait_whole";
+
 struct Program {
   std::string graph_name;
   std::string graph_text;  // of the graph that was planned

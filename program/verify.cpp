@@ -153,6 +153,9 @@ class Checker {
     if (c.inputs.size() != c.input_views.size() || c.outputs.size() != c.output_views.size()) {
       fail("the operands of '", s.name, "' and their types differ in number");
     }
+    if (!c.code.empty() && !p_.texts.contains(c.code)) {
+      fail("step '", s.name, "' is made of '", c.code, "', of which there is no text");
+    }
     workspace(c.workspace, s.shared_bytes, s);
   }
 

@@ -84,7 +84,7 @@ class CpuCode : public Code {
  public:
   CpuCode(const program::Program& program, int threads)
       : program_(program), pool_(threads, is_pinned(), is_pinned()) {
-    compile(program.texts, program.whole);
+    compile(program.texts);
   }
 
   void bind(const DimBindings& sizes, const Memory& memory) override {
@@ -145,19 +145,22 @@ class CpuCode : public Code {
 
   // --- code ----------------------------------------------------------------------------------
 
-  void compile(const std::map<std::string, std::string>& texts, bool whole) {
+  void compile(const std::map<std::string, std::string>& texts) {
     if (texts.empty()) return;
+    const auto all = texts.find(std::string(program::kWholeFunction));
+    const bool whole = all != texts.end();
     // Units large enough to pay for the prelude, enough of them for the cores.
     constexpr std::size_t kFunctionsPerUnit = 10;
     const std::size_t count =
         whole ? 1 : std::clamp<std::size_t>(texts.size() / kFunctionsPerUnit, 1, 16);
     std::vector<std::string> units(count, codegen::unit_header());
     for (const auto& [name, text] : texts) {
+      if (name == program::kWholeFunction) continue;
       const std::size_t unit = unit_of_.size() % count;
       unit_of_.emplace(name, unit);
       units[unit] += text;
     }
-    if (whole) units[0] += whole_text();
+    if (whole) units[0] += all->second;  // it calls the others
     codegen::CompileOptions options;
     // gcc would vectorise what is left over behind a vectorised loop too, and take twice as long.
     if (!codegen::compiler_is_clang()) options.extra_flags = "--param vect-epilogues-nomask=0";
@@ -168,45 +171,11 @@ class CpuCode : public Code {
     libraries_ = built.libraries;
     build_seconds_ = built.seconds;
     from_cache_ = built.from_cache;
-    if (whole) whole_ = reinterpret_cast<WholeFunction>(libraries_[0].symbol("plait_whole"));
+    if (whole) whole_ = reinterpret_cast<WholeFunction>(libraries_[0].symbol(all->first));
   }
 
   void* symbol(const std::string& name, const std::string& more = "") const {
     return libraries_[unit_of_.at(name)].symbol(name + more);
-  }
-
-  /// Calls in order, each over all its rows; the pointers of all calls stand in one table.
-  std::string whole_text() const {
-    std::string text = "void plait_whole(char* const* p, char* scratch, int* bad) {\n";
-    std::size_t pointer = 0;
-    const auto add = [&](const LoopCall& call, std::size_t pointers) {
-      std::string sizes = "0";
-      if (!call.function.parameters.empty()) {
-        sizes = str("n", pointer);
-        std::string list;
-        for (const Dim& d : call.function.parameters) list += str(d.value(), ", ");
-        text += str("  static const int64_t ", sizes, "[] = {", list, "};\n");
-      }
-      text += str("  ", call.function.name, "(p + ", pointer, ", ", sizes, ", 0, ",
-                  call.rows.value(), ", 0, scratch, bad);\n");
-      if (call.finish_rows.value() > 0) {
-        text += str("  ", call.function.name, "_finish(p + ", pointer, ", ", sizes, ", 0, ",
-                    call.finish_rows.value(), ", 1);\n");
-      }
-      pointer += pointers;
-    };
-    for (const program::Step& step : program_.steps) {
-      for (const program::Call& call : step.calls) {
-        if (const auto* loop = std::get_if<LoopCall>(&call)) {
-          add(*loop, loop->arguments.size() + loop->column_sizes.size());
-        } else {
-          for (const ProductCall::Part& part : std::get<ProductCall>(call).parts) {
-            add(part.generated, part.generated.arguments.size());
-          }
-        }
-      }
-    }
-    return text + "}\n";
   }
 
   void add_whole(const StepRun& run) {

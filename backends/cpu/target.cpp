@@ -10,6 +10,7 @@
 #include "backends/cpu/hand/hand.h"
 #include "backends/cpu/measure.h"
 #include "backends/cpu/pool.h"
+#include "backends/cpu/whole.h"
 #include "backends/generated_c.h"
 #include "backends/tuning.h"
 #include "base/hash.h"
@@ -139,6 +140,11 @@ class CpuTarget : public Target {
     out.predicted = cpu::predict_hand({device_, threads_}, kernel->tasks(), call.op, work);
     out.why = "written by hand";
     return out;
+  }
+
+  void add_code(program::Program& program) const override {
+    if (!program.whole || program.texts.empty()) return;
+    program.texts.emplace(program::kWholeFunction, whole_text(program));
   }
 
   std::unique_ptr<Runtime> open() const override { return cpu::make_runtime(threads_); }

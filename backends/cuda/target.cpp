@@ -11,7 +11,9 @@
 #include "backends/cuda/hand/hand.h"
 #include "backends/cuda/library/library.h"
 #include "backends/cuda/library_guess.h"
+#include "backends/cuda/whole.h"
 #include "base/build_id.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "codegen/cuda/print.h"
 #include "codegen/cuda/product.h"
@@ -161,6 +163,21 @@ class CudaTarget : public Target {
                             std::max(0.0, launches - 1) * model_.step_seconds;
     out.why = "written by hand";
     return out;
+  }
+
+  void add_code(program::Program& program) const override {
+    for (program::Step& step : program.steps) {
+      for (program::Call& call : step.calls) {
+        auto* hand = std::get_if<HandCall>(&call);
+        if (!hand) continue;
+        const std::string text = find_hand(hand->op)->text(*hand);
+        hand->code = str("hand_", hand->op, "_", hex_digits(fnv1a64(text)));
+        program.texts.emplace(hand->code, text);
+      }
+    }
+    if (program.whole && !program.texts.empty()) {
+      program.texts.emplace(program::kWholeFunction, whole_text(program));
+    }
   }
 
   std::unique_ptr<Runtime> open() const override {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include "backends/cuda/code.h"
 #include "backends/cuda/fused.h"
-#include "backends/cuda/hand/hand.h"
 #include "backends/cuda/whole.h"
 #include "codegen/cuda/print.h"
 
@@ -27,6 +27,16 @@ bool has_sizes(const loop::Contraction& c) {
     }
   }
   return known({c.a0, c.b0, c.c0, c.h0, c.w0, c.height, c.width});
+}
+
+/// f(call) for every hand kernel's call of a program.
+template <class F>
+void each_hand(const program::Program& program, F f) {
+  for (const program::Step& step : program.steps) {
+    for (const program::Call& call : step.calls) {
+      if (const auto* hand = std::get_if<HandCall>(&call)) f(*hand);
+    }
+  }
 }
 
 }  // namespace
@@ -52,37 +62,36 @@ void expect_libraries(const Libraries& libraries, const program::Program& progra
   if (use.cublaslt || use.cudnn) libraries.expect(std::move(use));
 }
 
-Units::Units(Device& device, const program::Program& program)
-    : whole_(program.whole && !program.texts.empty()) {
-  const std::size_t functions = program.texts.size();
-  const std::size_t count = functions == 0 ? 0
-                            : whole_       ? 1
-                                     : std::max<std::size_t>(1, functions / kFunctionsPerUnit);
-  std::vector<std::string> units(count, codegen::cuda::unit_header());
+Units::Units(Device& device, const program::Program& program) {
+  const std::string header = codegen::cuda::unit_header();
+  const auto whole = program.texts.find(std::string(program::kWholeFunction));
+  whole_ = whole != program.texts.end() && program.whole;
+  std::map<std::string_view, std::size_t> hands;  // by the name of their text; its unit
+  each_hand(program, [&](const HandCall& call) { hands.emplace(call.code, 0); });
+  const std::size_t functions = program.texts.size() - hands.size() - (whole_ ? 1 : 0);
+  const std::size_t count = whole_ ? 1
+                            : functions == 0
+                                ? 0
+                                : std::max<std::size_t>(1, functions / kFunctionsPerUnit);
+  std::vector<std::string> units(count, header);
+  if (whole_) units[0] += kAnyAddress;
   for (const auto& [name, text] : program.texts) {
-    const std::size_t unit = unit_of_.size() % count;
-    unit_of_.emplace(name, unit);
-    units[unit] += text;
+    if (const auto hand = hands.find(name); hand != hands.end()) {
+      hand->second = units.size();
+      units.push_back(header + text);
+    } else if (name != program::kWholeFunction) {
+      const std::size_t unit = unit_of_.size() % count;
+      unit_of_.emplace(name, unit);
+      units[unit] += text;
+    }
   }
-  if (whole_) units[0] = codegen::cuda::unit_header() + whole_text(program);
-  add_hands(program, units);
+  if (whole_) units[0] += whole->second;
+  each_hand(program, [&](const HandCall& call) { hands_[&call] = hands.at(call.code); });
   built_ = device.compile(units);
 }
 
-void Units::add_hands(const program::Program& program, std::vector<std::string>& units) {
-  std::map<std::string, std::size_t> known;
-  for (const program::Step& step : program.steps) {
-    for (const program::Call& call : step.calls) {
-      const auto* hand = std::get_if<HandCall>(&call);
-      if (!hand) continue;
-      const std::string text = codegen::cuda::unit_header() + find_hand(hand->op)->text(*hand);
-      const auto [found, added] = known.emplace(text, units.size());
-      if (added) units.push_back(text);
-      hands_[hand] = found->second;
-    }
-  }
+const void* Units::whole_function() const {
+  return built_.modules[0]->function(std::string(program::kWholeFunction));
 }
-
-const void* Units::whole_function() const { return built_.modules[0]->function("plait_whole"); }
 
 }  // namespace plait::cuda

@@ -33,8 +33,6 @@ class Units {
   int count() const { return static_cast<int>(built_.modules.size()); }
 
  private:
-  void add_hands(const program::Program& program, std::vector<std::string>& units);
-
   Built built_;
   std::map<std::string, std::size_t> unit_of_;    // of a function
   std::map<const HandCall*, std::size_t> hands_;  // unit of a call in the steps

@@ -111,15 +111,6 @@ std::string copy_text(bool in, int threads) {
       "    if (from < (int)w.v[r + 2]) pl_move<16>(", in ? "near, far" : "far, near", ");\n  }\n");
 }
 
-/// Addresses may be of shared memory here: what functions assume of them says nothing.
-constexpr const char* kAnyAddress = "#undef __isGlobal\n#define __isGlobal(address) true\n";
-
-std::string functions_text(const program::Program& program) {
-  std::string out = kAnyAddress;
-  for (const auto& [name, text] : program.texts) out += text;
-  return out;
-}
-
 /// The calls of a program as text, dealt out to the warps of the block.
 class Bodies {
  public:
@@ -217,13 +208,13 @@ std::string whole_text(const program::Program& program) {
   std::size_t word = 0;
   const std::string words = words_text(program, word);
   const std::string kind = str("pl_words<", kFirst + word, ">");
-  return str(functions_text(program), "template <bool NEAR>\n__device__ __forceinline__ void ",
+  return str("template <bool NEAR>\n__device__ __forceinline__ void ",
              "plait_runs(const ", kind, "& w) {\n", "  char* const image = (char*)pl_dynamic + ",
              own_bytes(program), ";\n", "  const int warp = threadIdx.x / 32;\n  pl_word v[",
              std::max<std::size_t>(1, word), "];\n", words, copy_text(true, threads),
              "  __syncthreads();\n  for (pl_word run = 0; run < w.v[0]; ++run) {\n", bodies.text(),
              "    __syncthreads();\n  }\n", copy_text(false, threads), "}\n",
-             "extern \"C\" __global__ void __launch_bounds__(", threads, ") plait_whole(const ",
+             "extern \"C\" __global__ void __launch_bounds__(", threads, ") ", program::kWholeFunction, "(const ",
              kind, " w) {\n  if (w.v[1] > 0) {\n    plait_runs<true>(w);\n  } else {\n",
              "    plait_runs<false>(w);\n  }\n}\n");
 }

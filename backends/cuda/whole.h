@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/cuda/device.h"
@@ -33,8 +34,11 @@ void each_generated(const program::Program& program, F f) {
   }
 }
 
-/// The kernel `plait_whole`, with the texts of the functions that it calls.
+/// The kernel `plait_whole`. Before it stand kAnyAddress and the functions that it calls.
 std::string whole_text(const program::Program& program);
+/// Addresses may be of shared memory there: what functions assume of them says nothing.
+inline constexpr std::string_view kAnyAddress =
+    "#undef __isGlobal\n#define __isGlobal(address) true\n";
 
 /// `calls`: the launches of all calls alone, in order. Its first word is the number of runs.
 Launch whole_launch(const program::Program& program, const std::vector<Launch>& calls,

@@ -75,6 +75,7 @@ class Program {
       program_.buffers.push_back({"", program::Region::kArena, beside, kCount * bytes, 0, 5});
     }
     program_.whole = true;
+    target_->add_code(program_);
     code_ = runtime_->load(program_);
     space_ = runtime_->allocate(kCount * bytes + beside, "values");
     std::vector<float> values(static_cast<std::size_t>(rows) * 8);

@@ -39,7 +39,7 @@ graph g(x: f32[2,3,8,8]) state(w: f32[4,3,3,3]) {
 TEST(Stages, AnUnknownOneIsNamed) {
   EXPECT_EQ(test::message_of([] { after("plac", kStep); }),
             "there is no stage 'plac'. Did you mean 'place'? The stages are keep_rounded, facts, "
-            "layout, group, choose, order, recompute, batch, join, place, streams");
+            "layout, group, choose, order, recompute, batch, join, place, streams, code");
 }
 
 TEST(Stages, FactsSayWhatKindOfWorkANodeIs) {

@@ -36,8 +36,8 @@ inline auto members(const ProductCall& x) {
   return std::tie(a, b, c, d, e);
 }
 inline auto members(const HandCall& x) {
-  const auto& [a, b, c, d, e, f, g] = x;
-  return std::tie(a, b, c, d, e, f, g);
+  const auto& [a, b, c, d, e, f, g, h] = x;
+  return std::tie(a, b, c, d, e, f, g, h);
 }
 inline auto members(const Buffer& x) {
   const auto& [a, b, c, d, e, f] = x;

@@ -47,8 +47,8 @@ inline Program small_program() {
   p.steps[1].calls = {product};
   p.steps[1].shared_bytes = 64;
   p.steps[2].name = "hand";
-  p.steps[2].calls = {HandCall{"cumsum", {}, {type}, {type}, {kY}, {kX}, {}}};
-  p.texts = {{"k_1", "void k_1(void) {}\n"}};
+  p.steps[2].calls = {HandCall{"cumsum", {}, {type}, {type}, {kY}, {kX}, {}, "hand_1"}};
+  p.texts = {{"k_1", "void k_1(void) {}\n"}, {"hand_1", "void hand_1(void) {}"}};
   p.log = {{"place", "%y", "placed", "here"}};
   return p;
 }

@@ -108,6 +108,8 @@ TEST(ProgramVerify, Calls) {
             "step 'loop' calls 'k_1', of which there is no text");
   EXPECT_EQ(said_of([](Program& p) { product_of(p).parts[0].epilogue.name = "k_e"; }),
             "step 'product' calls 'k_e', of which there is no text");
+  EXPECT_EQ(said_of([](Program& p) { p.texts.erase("hand_1"); }),
+            "step 'hand' is made of 'hand_1', of which there is no text");
   EXPECT_EQ(said_of([](Program& p) { loop_of(p).kept = -1; }), "a loop of 'loop' keeps -1 rows");
   EXPECT_EQ(said_of([](Program& p) { product_of(p).c = {}; }),
             "'product' names value -1, there are 5");
@@ -270,6 +272,15 @@ TEST(ProgramVerify, CallsOfOneStep) {
               joined(p, kY, kCopy);
             }),
             "two calls of step 'product' meet in 'y'");
+  expect_fine([](Program& p) {  // parts of one value, each in place of what its call reads
+    p.steps[1].calls.clear();
+    p.steps[2].calls.clear();
+    const ViewId z = add_view(p, "z", p.view(kX).type, BufferId(2));
+    LoopCall part = loop_of(p);
+    part.arguments = {{kX}, {z, Access::kWrite}};
+    p.steps[1].calls = {part, part};
+    p.fetches = {{"z", z}};
+  });
   EXPECT_EQ(said_of([&](Program& p) {  // bytes of the product's result
               joined(p, kS, add_view(p, "z", {DType::f32, {1}}, BufferId(3), 4));
             }),
