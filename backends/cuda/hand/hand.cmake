@@ -1,9 +1,16 @@
-# The hand kernels of the CUDA backend: their text and plans. No CUDA is needed to build them.
+# The hand kernels of the CUDA backend: their sources (*.cuh), which are embedded as texts, and their
+# plans. No CUDA is needed to build them.
+
 set(hand_room ${CMAKE_CURRENT_LIST_DIR})
+include(${PROJECT_SOURCE_DIR}/codegen/embed.cmake)
+set(hand_texts)
+foreach(source arg parts random scan scatter wkv)
+  plait_embed(${CMAKE_CURRENT_BINARY_DIR}/hand_${source}.cpp hand_${source}
+    backends/cuda/hand/sources.h PARTS ${hand_room}/${source}.cuh)
+  list(APPEND hand_texts ${CMAKE_CURRENT_BINARY_DIR}/hand_${source}.cpp)
+endforeach()
 plait_room(cuda_hand
-  SOURCES ${hand_room}/arg.cpp ${hand_room}/hand.cpp ${hand_room}/parts.cpp
-    ${hand_room}/scatter_lists_text.cpp ${hand_room}/scatter_text.cpp ${hand_room}/wkv.cpp
-    ${hand_room}/wkv_backward_chunk.cpp ${hand_room}/wkv_backward_text.cpp
-    ${hand_room}/wkv_forward_text.cpp ${hand_room}/wkv_text.cpp
+  SOURCES ${hand_room}/arg.cpp ${hand_room}/hand.cpp ${hand_room}/parts.cpp ${hand_room}/wkv.cpp
+    ${hand_texts}
   ALONE ${hand_room}/random.cpp ${hand_room}/scan.cpp ${hand_room}/scatter.cpp
   DEPENDS ops)

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "backends/cuda/hand/sources.h"
 #include "base/text.h"
 
 namespace plait::cuda {
@@ -46,31 +47,6 @@ std::string_view computed_type(DType t, Computed computed) {
   return "pl_word";
 }
 
-constexpr const char* kCommon = R"(
-template <class P>
-__device__ __forceinline__ P* at(pl_word address) {
-  return (P*)address;
-}
-
-/// number = quotient * by + rest, for numbers that are not negative.
-struct Parted {
-  int64_t quotient, rest;
-};
-__device__ __forceinline__ Parted part(int64_t number, int64_t by) {
-  if ((((pl_word)number | (pl_word)by) >> 32) == 0) {
-    const unsigned quotient = (unsigned)number / (unsigned)by;
-    return {(int64_t)quotient, (int64_t)((unsigned)number - quotient * (unsigned)by)};
-  }
-  const int64_t quotient = number / by;
-  return {quotient, number - quotient * by};
-}
-
-/// The thread's number in the whole launch.
-__device__ __forceinline__ int64_t item() {
-  return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-}
-)";
-
 }  // namespace
 
 std::string types_text(DType dtype, Computed computed) {
@@ -79,11 +55,15 @@ std::string types_text(DType dtype, Computed computed) {
   const std::string_view narrow = wide == "float" ? s.narrow_f : s.narrow;
   return str("typedef ", s.type, " T;\ntypedef ", wide, " W;\n",
              "__device__ __forceinline__ W widen(T x) { return (W)", s.widen, s.widen_f, "(x); }\n",
-             "__device__ __forceinline__ T narrow(W x) { return ", narrow, "(x); }\n", kCommon);
+             "__device__ __forceinline__ T narrow(W x) { return ", narrow, "(x); }\n",
+             codegen::hand_parts());
 }
 
-std::string named_text(const std::string& name, const std::string& text) {
-  std::string out = str("namespace ", name, "_ {\n", text, "}\n");
+std::string source_text(const HandCall& call, const std::string& name, const std::string& given,
+                        std::string_view source) {
+  const std::string op = "PL_OP_" + call.op;
+  std::string out =
+      str("#define ", op, "\nnamespace ", name, "_ {\n", given, source, "}\n#undef ", op, "\n");
   const std::string_view mark = "NAME";
   for (std::size_t i = 0; (i = out.find(mark, i)) != std::string::npos; i += name.size()) {
     out.replace(i, mark.size(), name);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "backends/cuda/hand/hand.h"
 #include "base/shape.h"
@@ -15,11 +16,13 @@ namespace plait::cuda {
 /// 64 bits for integers. kCompared: as they are, at least 32 bits.
 enum class Computed { kCompute, kWide, kCompared };
 
-/// Definitions of T (as stored), W (as computed), widen(T), narrow(W), at<P>(word) and part().
+/// Definitions of T (as stored), W (as computed), widen(T), narrow(W), and what parts.cuh has.
 std::string types_text(DType dtype, Computed computed);
 
-/// `text` with NAME replaced, in a namespace of that name.
-std::string named_text(const std::string& name, const std::string& text);
+/// A source (sources.h) behind what is given before it, NAME replaced, in a namespace of that name;
+/// PL_OP_ and the call's op are defined.
+std::string source_text(const HandCall& call, const std::string& name, const std::string& given,
+                        std::string_view source);
 
 /// The lines of a type along an axis, which counts from the end where it is negative.
 ops::Lines lines_of(const ir::Type& type, std::int64_t axis, const DimBindings& sizes);

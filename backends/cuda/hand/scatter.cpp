@@ -5,7 +5,7 @@
 
 #include "backends/cuda/hand/families.h"
 #include "backends/cuda/hand/parts.h"
-#include "backends/cuda/hand/scatter_text.h"
+#include "backends/cuda/hand/sources.h"
 #include "base/text.h"
 #include "ops/index.h"
 #include "ops/shape.h"
@@ -135,15 +135,8 @@ Lists add_lists(HandPlan& plan, const HandCall& call, std::int64_t groups, std::
 std::string scatter_text(const HandCall& call) {
   const std::string index =
       str("typedef ", call.inputs[1].dtype == DType::i64 ? "int64_t" : "int32_t", " I;\n");
-  std::string text =
-      types_text(dtype_of(call), Computed::kWide) + index + kScatterSort + kScatterFill;
-  if (call.op == "scatter_add_along") {
-    text += kScatterAdd;
-  } else {
-    text += kScatterLists;
-    text += call.op == "scatter_add" ? kScatterRows : kScatterColumns;
-  }
-  return named_text(name_of_call(call), text);
+  return source_text(call, name_of_call(call), types_text(dtype_of(call), Computed::kWide) + index,
+                     codegen::hand_scatter());
 }
 
 HandPlan plan_scatter_add(const HandCall& call, const DimBindings& sizes) {

@@ -4,7 +4,7 @@
 
 #include "backends/cuda/hand/families.h"
 #include "backends/cuda/hand/parts.h"
-#include "backends/cuda/hand/wkv_text.h"
+#include "backends/cuda/hand/sources.h"
 #include "base/text.h"
 
 namespace plait::cuda {
@@ -54,10 +54,10 @@ std::string text_of(const HandCall& call, bool backward) {
   if (backward) {
     constants += str("constexpr bool kFinal = ", has_final(call) ? "true" : "false", ";\n");
   }
-  std::string text = types_text(dtype, Computed::kCompute) + lane_types(has_wide_lanes(call)) +
-                     constants + kWkvShared;
-  text += backward ? str(kWkvBackwardChunk, kWkvBackward) : kWkvForward;
-  return named_text(name_of_call(call, backward), text);
+  return source_text(
+      call, name_of_call(call, backward),
+      types_text(dtype, Computed::kCompute) + lane_types(has_wide_lanes(call)) + constants,
+      codegen::hand_wkv());
 }
 
 struct Cut {
