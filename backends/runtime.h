@@ -51,8 +51,8 @@ class Space {
   }
   /// Waits for the runs that were asked for before.
   virtual void read(std::int64_t offset, void* to, std::int64_t bytes) const = 0;
-  /// Bytes of it that take memory now.
-  virtual std::int64_t resident_bytes() const = 0;
+  /// Bytes of a part of it that take memory now.
+  virtual std::int64_t resident_bytes(std::int64_t offset, std::int64_t bytes) const = 0;
 };
 
 /// Where a program's buffers are.

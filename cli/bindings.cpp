@@ -45,12 +45,13 @@ std::array<Kind, 3> bindings_of(const program::Program& p, const std::vector<Buf
 std::vector<std::string> cells(const program::Program& p, const BufferLife& life, const Kind& kind,
                                const Bound& bound) {
   const program::Buffer& b = p.buffers[at(bound.buffer)];
-  const bool arena = b.region == program::Region::kArena;
+  constexpr const char* kRegions[] = {"arena", "states", "constants"};
+  const char* const region = kRegions[static_cast<int>(b.region)];
   std::string what = kind.name;
   if (b.region == program::Region::kConstant) what += ", constant";
   if (life.fetched) what += ", fetched";
   return {what, bound.name, life.view ? type_text(life.view->type) : "-",
-          str(arena ? "arena + " : "states + ", b.offset), bytes_text(b.bytes)};
+          str(region, " + ", b.offset), bytes_text(b.bytes)};
 }
 
 }  // namespace

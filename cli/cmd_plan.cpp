@@ -199,7 +199,7 @@ Measured run_three_steps(Planned planned, std::uint64_t seed) {
     out.allocated.bytes += now.bytes;
   }
   out.arena_planned = loaded.executor.program().arena_bytes;
-  out.arena_resident = loaded.executor.arena().resident_bytes();
+  out.arena_resident = loaded.executor.resident_arena_bytes();
   return out;
 }
 

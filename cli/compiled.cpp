@@ -145,7 +145,7 @@ void set_state(Executor& executor, const std::string& name, const Array& value) 
     if (value.dtype() != type.dtype || !(shape_of(value.sizes()) == type.shape)) {
       fail("state '", name, "' is ", type_text(value), ", the program wants ", type);
     }
-    return executor.set_state(name, value);
+    return executor.memory().set_state(name, value);
   }
   std::vector<std::string> names;
   for (const program::StateBinding& s : program.states) names.push_back(s.state.name);
@@ -158,7 +158,7 @@ void Loaded::refresh() {
 
 void Loaded::reset(std::uint64_t seed) {
   for (const program::StateBinding& s : executor.program().states) {
-    executor.set_state(s.state.name, initial_value(s.state, seed));
+    executor.memory().set_state(s.state.name, initial_value(s.state, seed));
   }
 }
 

@@ -47,11 +47,11 @@ void Ready::set_states() {
   for (const program::StateBinding& s : loaded.executor.program().states) {
     const auto value = states.find(s.state.name);
     if (value == states.end()) {
-      loaded.executor.zero_state(s.state.name);
+      loaded.executor.memory().zero_state(s.state.name);
     } else if (value->second.sizes() == sizes_of(s.state.type.shape)) {
-      loaded.executor.set_state(s.state.name, value->second);
+      loaded.executor.memory().set_state(s.state.name, value->second);
     } else {
-      loaded.executor.fill_state(s.state.name, value->second);
+      loaded.executor.memory().fill_state(s.state.name, value->second);
     }
   }
 }

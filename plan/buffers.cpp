@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/at.h"
 #include "ops/constant.h"
@@ -100,12 +101,14 @@ struct Life {
 
 class Assignment {
  public:
-  Assignment(const Sight& s, Draft& draft, const Target& target, Program& program)
-      : s_(s), draft_(draft), target_(target), p_(program) {}
+  Assignment(const Sight& s, const SharedStates& shared, Draft& draft, const Target& target,
+             Program& program)
+      : s_(s), shared_(shared), draft_(draft), target_(target), p_(program) {}
 
   void run() {
     for (const DraftStep& d : draft_.steps) uses_.push_back(program::uses_of(d.step));
-    hold_states_feeds_and_constants();
+    hold_states();
+    hold_feeds_and_constants();
     save_old_states();
     copy_states_that_cannot_be_advanced_in_place();
     find_lifetimes();
@@ -133,11 +136,54 @@ class Assignment {
     p_.buffers.push_back({name(v), region, bytes(v), 0, 0, 0});
   }
 
-  void hold_states_feeds_and_constants() {
+  /// The table's in their order, then those that the graph adds to it.
+  void hold_states() {
+    using Key = std::pair<std::string, std::optional<DType>>;  // a copy has its dtype
+    std::map<Key, ViewId> used;
+    const auto key_of = [&](const ir::State& state) -> Key {
+      const auto copy = shared_.copy_of.find(state.name);
+      if (copy == shared_.copy_of.end()) return {state.name, std::nullopt};
+      return {copy->second, state.type.dtype};
+    };
     for (const ir::StateUse& use : s_.graph.states) {
-      p_.states.push_back({use.state, view_of(use.value)});
-      hold(p_.states.back().view, Region::kState);
+      used.emplace(key_of(use.state), view_of(use.value));
     }
+    for (const program::TableEntry& e : shared_.table.entries) {
+      const Key key{e.state.name, e.is_copy ? std::optional(e.state.type.dtype) : std::nullopt};
+      const auto view = used.find(key);
+      const std::string name = e.state.name + (e.is_copy ? ".kept" : "");
+      hold_state(
+          e.state, e.is_copy, e.advanced,
+          view != used.end() ? view->second : draft_.add({name, e.state.type, e.layout, {}, 0}));
+      if (view != used.end()) used.erase(view);
+    }
+    for (const ir::StateUse& use : s_.graph.states) {
+      const Key key = key_of(use.state);
+      if (!used.count(key)) continue;
+      ir::State state = use.state;
+      state.name = key.first;
+      hold_state(state, key.second.has_value(), false, view_of(use.value));
+    }
+  }
+
+  /// `advanced`: by another program.
+  void hold_state(const ir::State& state, bool is_copy, bool advanced, ViewId view) {
+    hold(view, Region::kState);
+    if (is_copy) {
+      p_.rounded.push_back({state.name, view});
+    } else {
+      p_.states.push_back({state, view, advanced || is_advanced(state.name)});
+    }
+  }
+
+  bool is_advanced(const std::string& state) const {
+    const ir::StateUse* use = s_.graph.find_state(state);
+    return use && std::any_of(s_.graph.nexts.begin(), s_.graph.nexts.end(), [&](const auto& n) {
+             return n.state == state && n.value != use->value;
+           });
+  }
+
+  void hold_feeds_and_constants() {
     for (ir::ValueId id : s_.graph.feeds) {
       p_.feeds.push_back({s_.graph.value(id).name, view_of(id)});
       hold(p_.feeds.back().view, Region::kArena);
@@ -252,9 +298,7 @@ class Assignment {
     for (ViewId v : fetched) life(v).last = std::max(0, end);
   }
 
-  bool is_arena(ViewId v) const {
-    return is_held(v) && buffer_of(v).region == Region::kArena;
-  }
+  bool is_arena(ViewId v) const { return is_held(v) && buffer_of(v).region == Region::kArena; }
 
   /// Values of steps get buffers: a state's own, one that dies in that step, or a new one.
   void share() {
@@ -318,6 +362,7 @@ class Assignment {
   void place_all() {
     std::vector<Interval> intervals;
     std::vector<std::size_t> numbers;
+    std::int64_t table_bytes = 0;
     for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
       Buffer& buffer = p_.buffers[b];
       if (buffer.region == Region::kArena) {
@@ -325,10 +370,12 @@ class Assignment {
         numbers.push_back(b);
         continue;
       }
-      buffer.offset = p_.states_bytes;
+      std::int64_t& end = buffer.region == Region::kState ? table_bytes : p_.constants_bytes;
+      buffer.offset = end;
       buffer.last = static_cast<int>(draft_.steps.size());
-      p_.states_bytes += buffer.bytes;
+      end += buffer.bytes;
     }
+    p_.states_bytes = table_bytes + p_.constants_bytes;
     const Placement placement = place(intervals);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       p_.buffers[numbers[i]].offset = placement.offsets[i];
@@ -367,20 +414,22 @@ class Assignment {
   }
 
   const Sight& s_;
+  const SharedStates& shared_;
   Draft& draft_;
   const Target& target_;
   Program& p_;
-  std::vector<Uses> uses_;                // per step
-  std::vector<Life> life_;                // per view
-  std::vector<bool> given_;               // per view: another took its buffer over
-  std::map<ViewId, ViewId> in_state_;     // next value -> the state's
-  std::map<ir::ValueId, ViewId> saved_;   // a state's old value -> its copy
+  std::vector<Uses> uses_;               // per step
+  std::vector<Life> life_;               // per view
+  std::vector<bool> given_;              // per view: another took its buffer over
+  std::map<ViewId, ViewId> in_state_;    // next value -> the state's
+  std::map<ir::ValueId, ViewId> saved_;  // a state's old value -> its copy
 };
 
 }  // namespace
 
-void place_buffers(const Sight& sight, Draft& draft, const Target& target, Program& program) {
-  Assignment(sight, draft, target, program).run();
+void place_buffers(const Sight& sight, const SharedStates& shared, Draft& draft,
+                   const Target& target, Program& program) {
+  Assignment(sight, shared, draft, target, program).run();
 }
 
 }  // namespace plait::plan

@@ -369,6 +369,13 @@ ViewId Draft::view(const ir::Graph& graph, const Layouts& layouts, ir::ValueId v
   return known;
 }
 
+ViewId Draft::add(program::View view) {
+  views.push_back(std::move(view));
+  values.push_back(ir::kNone);
+  copies.push_back(false);
+  return ViewId(views.size() - 1);
+}
+
 ViewId Draft::copy(ViewId of, const std::string& suffix) {
   const ViewId made(views.size());
   program::View view = views[of.index()];

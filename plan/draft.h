@@ -40,6 +40,8 @@ struct Draft {
   bool is_copy(ViewId view) const { return copies[view.index()]; }
   /// The view of a value; none for kNone.
   ViewId view(const ir::Graph& graph, const Layouts& layouts, ir::ValueId value);
+  /// A view for no value of the graph.
+  ViewId add(program::View view);
   /// A view for what another one holds, in memory of its own.
   ViewId copy(ViewId of, const std::string& suffix);
 };

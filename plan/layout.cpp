@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "loop/kernel.h"
+#include "ops/shape.h"
 
 namespace plait::plan {
 namespace {
@@ -141,7 +142,7 @@ std::vector<Dim> strides_of(const Shape& shape, const Layout& layout) {
   return strides;
 }
 
-Layouts choose_layouts(const ir::Graph& graph, const Facts& facts) {
+Layouts choose_layouts(const ir::Graph& graph, const Facts& facts, const Pinned& pinned) {
   Classes classes(graph.values.size());
   std::vector<char> fixed(graph.values.size(), 0);
   Wishes wishes(graph);
@@ -156,6 +157,7 @@ Layouts choose_layouts(const ir::Graph& graph, const Facts& facts) {
       }
       continue;
     }
+    if (pinned.copies.count(static_cast<ir::NodeId>(n))) continue;
     const ir::ValueId out = node.outputs[0];
     for (const loop::Access& a : f.nest.loads) {
       const ir::ValueId in = node.inputs[at(a.operand)];
@@ -176,16 +178,80 @@ Layouts choose_layouts(const ir::Graph& graph, const Facts& facts) {
     want[root] = std::max(want[root], wishes.of(v));
     keep[root] |= fixed[v];
   }
+  std::map<std::size_t, Layout> given;  // by class
+  for (const auto& [value, layout] : pinned.of) {
+    given.emplace(at(classes.find(value)), layout);
+  }
   Layouts out;
   for (std::size_t v = 0; v < graph.values.size(); ++v) {
     const auto root = at(classes.find(static_cast<int>(v)));
     const std::size_t rank = graph.values[v].type.shape.size();
     const bool is_free = rank == 4 && !keep[root];
+    const auto known = given.find(root);
+    if (is_free && known != given.end()) {
+      out.of.push_back(known->second);
+      continue;
+    }
     out.of.push_back(is_free && want[root] == Wish::kChannelsLast  ? Layout{0, 2, 3, 1}
                      : is_free && want[root] == Wish::kOutputsLast ? Layout{1, 2, 3, 0}
                                                                    : default_layout(rank));
   }
+  for (const auto& [value, layout] : pinned.of) out.of[at(value)] = layout;
   return out;
+}
+
+LayoutClashes clashes_in(const ir::Graph& graph, const Facts& facts, const Layouts& layouts) {
+  LayoutClashes out;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (facts[n].kind != Kind::kHand) continue;
+    for (ir::ValueId id : graph.nodes[n].inputs) {
+      if (id != ir::kNone && !layouts.is_default(id)) out.states.insert(id);
+    }
+  }
+  for (std::size_t i = 0; i < graph.nexts.size(); ++i) {
+    const ir::NextState& next = graph.nexts[i];
+    if (layouts.at(next.value) != layouts.at(graph.find_state(next.state)->value)) {
+      out.nexts.insert(i);
+    }
+  }
+  return out;
+}
+
+ir::Graph with_copies(ir::Graph graph, const LayoutClashes& clashes, const Layouts& layouts,
+                      Pinned& pinned) {
+  const auto copy_of = [&](ir::ValueId value) {
+    ir::Node copy;
+    copy.op = ops::copy.name;
+    copy.inputs = {value};
+    const std::string name = graph.fresh_name(graph.value(value).name + ".laid");
+    return graph.node(graph.add_node(std::move(copy), {graph.type(value)}, {name})).outputs[0];
+  };
+  const std::size_t given = graph.nodes.size();
+  for (const ir::ValueId state : clashes.states) {
+    const ir::ValueId copy = copy_of(state);
+    for (std::size_t n = 0; n < given; ++n) {
+      std::replace(graph.nodes[n].inputs.begin(), graph.nodes[n].inputs.end(), state, copy);
+    }
+  }
+  // Those are read by all: they stand first.
+  const std::size_t reads = graph.nodes.size() - given;
+  const auto end = graph.nodes.end();
+  std::rotate(graph.nodes.begin(), end - static_cast<std::ptrdiff_t>(reads), end);
+  for (ir::Value& v : graph.values) {
+    if (v.producer == ir::kNone) continue;
+    const std::size_t n = at(v.producer);
+    v.producer = static_cast<ir::NodeId>(n < given ? n + reads : n - given);
+  }
+  for (std::size_t i = 0; i < reads; ++i) pinned.copies.insert(static_cast<ir::NodeId>(i));
+  for (const std::size_t i : clashes.nexts) {
+    const ir::ValueId state = graph.find_state(graph.nexts[i].state)->value;
+    graph.nexts[i].value = copy_of(graph.nexts[i].value);
+    for (const ir::ValueId v : {state, graph.nexts[i].value}) {
+      pinned.of.emplace(v, layouts.at(state));
+    }
+    pinned.copies.insert(static_cast<ir::NodeId>(graph.nodes.size() - 1));
+  }
+  return graph;
 }
 
 }  // namespace plait::plan

@@ -10,8 +10,8 @@
 namespace plait::plan {
 
 program::Program make_program(const ir::Graph& graph, const Target& target, const Options& options,
-                              const TuningResults& tuned) {
-  Planning planning(graph, target, options, tuned);
+                              const TuningResults& tuned, const program::StateTable& table) {
+  Planning planning(graph, target, options, tuned, table);
   planning.program.graph_text = ir::print(graph);
   run_stages(planning);
   try {
@@ -22,12 +22,14 @@ program::Program make_program(const ir::Graph& graph, const Target& target, cons
   return std::move(planning.program);
 }
 
-std::uint64_t program_hash(const ir::Graph& graph, const Target& target, const Options& options) {
+std::uint64_t program_hash(const ir::Graph& graph, const Target& target, const Options& options,
+                           const program::StateTable& table) {
   std::uint64_t hash = fnv1a64(ir::print(graph));
   hash = fnv1a64(target.identity(), hash);
   hash = fnv1a64(to_text(target.device()), hash);
   return fnv1a64(str(" threads=", target.threads(), " streams=", target.streams(), " fuse=",
-                     options.fuse, " measure=", options.measure, " reorder=", options.reorder),
+                     options.fuse, " measure=", options.measure, " reorder=", options.reorder, "\n",
+                     program::text(table)),
                  hash);
 }
 

@@ -13,21 +13,25 @@ namespace plait::plan {
 
 struct Planning {
   Planning(const ir::Graph& graph, const Target& target, const Options& options,
-           const TuningResults& tuned);
+           const TuningResults& tuned, const program::StateTable& table = {});
   Planning(const Planning&) = delete;
   Planning& operator=(const Planning&) = delete;
 
-  /// What is planned: the given graph, or the one with rounded copies of its states.
-  const ir::Graph& graph() const { return rounded ? rounded->graph : given; }
+  /// What is planned: the given graph, or one with copies of its states.
+  const ir::Graph& graph() const { return changed ? *changed : given; }
+  /// Of a state of the planned graph; null where the table has none.
+  const program::TableEntry* entry_of(const ir::State& state) const;
   Sight sight() const { return {graph(), *facts, layouts, grouping, advanced}; }
 
   const ir::Graph& given;
   const Target& target;
   const Options& options;
-  DimBindings largest;  // every symbol at the end of its range
+  const program::StateTable table;  // that the program shares
+  DimBindings largest;              // every symbol at the end of its range
   Tuning tuning;
 
-  std::optional<Rounded> rounded;
+  std::optional<ir::Graph> changed;
+  std::map<std::string, std::string> copy_of;  // by the name of a rounded copy: its state
   std::optional<Facts> facts;
   std::unordered_set<ir::ValueId> advanced;  // states with a next value
   Layouts layouts;

@@ -1,22 +1,26 @@
 // The graph once more, with casts of states moved to where the states are made.
 #include "plan/rounded.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "base/at.h"
 #include "base/text.h"
+#include "ops/compare.h"
 #include "ops/table.h"
 
 namespace plait::plan {
 namespace {
 
-/// A cast of a state.
+/// A copy of a state.
 struct Copy {
-  ir::NodeId cast = ir::kNone;
-  ir::ValueId next = ir::kNone;  // what the state becomes
+  ir::NodeId cast = ir::kNone;   // that reads the state; none: nothing in the graph does
+  ir::ValueId next = ir::kNone;  // what the state becomes; none: it stays
   std::string state;
+  DType dtype = DType::f32;
 };
 
 /// Whether a node's results are its operand's elements, as a narrower float.
@@ -31,26 +35,71 @@ bool only_rounds(const ir::Graph& graph, const ir::Node& node) {
          nest_of(view).body.node().op == loop::ScalarOp::kLoad;
 }
 
-std::vector<Copy> copies_in(const ir::Graph& graph) {
-  std::map<ir::ValueId, const ir::NextState*> advanced;  // by the state's old value
-  std::set<ir::ValueId> results;
-  for (const ir::NextState& n : graph.nexts) {
-    results.insert(n.value);
-    if (graph.value(n.value).producer != ir::kNone) {
-      advanced.emplace(graph.find_state(n.state)->value, &n);
+class Copies {
+ public:
+  Copies(const ir::Graph& graph, const program::StateTable& table, NewCopies add, DecisionLog& log)
+      : graph_(graph), table_(table), add_(add), log_(log) {}
+
+  std::vector<Copy> run() {
+    for (const ir::NextState& n : graph_.nexts) {
+      results_.insert(n.value);
+      if (n.value != graph_.find_state(n.state)->value) nexts_.emplace(n.state, n.value);
     }
+    for (const ir::Fetch& f : graph_.fetches) results_.insert(f.value);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) look_at(static_cast<ir::NodeId>(i));
+    for (const program::TableEntry& e : table_.entries) {
+      const DType dtype = e.state.type.dtype;
+      const ir::ValueId next = next_of(e.state.name);
+      if (!e.is_copy || next == ir::kNone || is_taken(e.state.name, dtype)) continue;
+      out_.push_back({ir::kNone, next, e.state.name, dtype});
+    }
+    return std::move(out_);
   }
-  for (const ir::Fetch& f : graph.fetches) results.insert(f.value);
-  std::vector<Copy> copies;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const ir::Node& node = graph.nodes[i];
-    const auto state = node.inputs.empty() ? advanced.end() : advanced.find(node.inputs[0]);
-    if (state == advanced.end() || !only_rounds(graph, node)) continue;
-    if (results.count(node.outputs[0])) continue;
-    copies.push_back({static_cast<ir::NodeId>(i), state->second->value, state->second->state});
+
+ private:
+  /// None where the graph leaves the state as it is.
+  ir::ValueId next_of(const std::string& state) const {
+    const auto next = nexts_.find(state);
+    return next == nexts_.end() ? ir::kNone : next->second;
   }
-  return copies;
-}
+
+  bool is_taken(const std::string& state, DType dtype) const {
+    return std::any_of(out_.begin(), out_.end(), [&](const Copy& c) {
+      return c.state == state && c.dtype == dtype;
+    });
+  }
+
+  bool may_add(const std::string& state) const {
+    const ir::ValueId next = next_of(state);
+    const program::TableEntry* known = table_.find(state);
+    return add_ == NewCopies::kYes && next != ir::kNone &&
+           graph_.value(next).producer != ir::kNone && !(known && known->advanced);
+  }
+
+  void look_at(ir::NodeId number) {
+    const ir::Node& node = graph_.node(number);
+    if (node.inputs.empty() || node.inputs[0] == ir::kNone) return;
+    const ir::Value& from = graph_.value(node.inputs[0]);
+    if (from.producer != ir::kNone || !graph_.find_state(from.name)) return;
+    if (!only_rounds(graph_, node) || results_.count(node.outputs[0])) return;
+    const DType dtype = graph_.type(node.outputs[0]).dtype;
+    const bool known = table_.find_copy(from.name, dtype) != nullptr;
+    if (is_taken(from.name, dtype) || (!known && !may_add(from.name))) return;
+    out_.push_back({number, next_of(from.name), from.name, dtype});
+    log_.push_back(
+        {"keep", "%" + graph_.value(node.outputs[0]).name, "kept",
+         str("as a rounded copy of state ", from.name, ", written by ",
+             out_.back().next == ir::kNone ? "the program that updates it" : "its update")});
+  }
+
+  const ir::Graph& graph_;
+  const program::StateTable& table_;
+  const NewCopies add_;
+  DecisionLog& log_;
+  std::map<std::string, ir::ValueId> nexts_;  // by state, of those that change
+  std::set<ir::ValueId> results_;
+  std::vector<Copy> out_;
+};
 
 class Keeping {
  public:
@@ -64,10 +113,12 @@ class Keeping {
       map_[at(v)] = to.add_feed(from_.value(v).name, from_.type(v));
     }
     for (const ir::StateUse& use : from_.states) map_[at(use.value)] = to.add_state(use.state);
-    for (const Copy& c : copies_) add_state(c);
+    for (std::size_t i = 0; i < copies_.size(); ++i) add_state(i);
+    for (const ir::ValueId v : from_.feeds) round(v);
+    for (const ir::StateUse& use : from_.states) round(use.value);
     for (std::size_t i = 0; i < from_.nodes.size(); ++i) {
       const ir::Node& node = from_.nodes[i];
-      if (!names_.count(static_cast<ir::NodeId>(i))) add(node);
+      if (!dropped_.count(static_cast<ir::NodeId>(i))) add(node);
       for (const ir::ValueId v : node.outputs) round(v);
     }
     for (const ir::NextState& n : from_.nexts) to.nexts.push_back({n.state, map_[at(n.value)]});
@@ -93,48 +144,65 @@ class Keeping {
   }
 
   /// The copy as the run finds it.
-  void add_state(const Copy& c) {
-    const ir::ValueId cast = from_.node(c.cast).outputs[0];
+  void add_state(std::size_t number) {
+    const Copy& c = copies_[number];
+    const bool is_read = c.cast != ir::kNone;
     ir::State state;
-    state.name = out_.graph.fresh_name(str(from_.value(cast).name, ".kept"));
+    state.name = out_.graph.fresh_name(str(cast_name(c), ".kept"));
     while (from_.find_value(state.name) != ir::kNone) state.name += "_";
-    state.type = from_.type(cast);
+    state.type = {c.dtype, from_.find_state(c.state)->state.type.shape};
     state.role = ir::Role::kSlot;
-    map_[at(cast)] = out_.graph.add_state(state);
-    out_.of.push_back(c.state);
-    names_[c.cast] = state.name;
+    const ir::ValueId added = out_.graph.add_state(state);
+    if (is_read) {
+      map_[at(from_.node(c.cast).outputs[0])] = added;
+      dropped_.insert(c.cast);
+    }
+    out_.of.emplace(state.name, c.state);
+    names_.push_back(state.name);
+  }
+
+  std::string cast_name(const Copy& c) const {
+    return c.cast == ir::kNone ? str(c.state, ".", c.dtype)
+                               : from_.value(from_.node(c.cast).outputs[0]).name;
   }
 
   /// What a state becomes is known: so is what its copy becomes. It has the cast's name.
   void round(ir::ValueId v) {
-    for (const Copy& c : copies_) {
+    for (std::size_t i = 0; i < copies_.size(); ++i) {
+      const Copy& c = copies_[i];
       if (c.next != v) continue;
-      ir::Node cast = from_.node(c.cast);
-      const ir::ValueId old = cast.outputs[0];
+      ir::Node cast;
+      std::string name = cast_name(c);
+      if (c.cast != ir::kNone) {
+        cast = from_.node(c.cast);
+      } else {
+        cast.op = ops::cast.name;
+        cast.attrs = ir::encode(ops::Cast{c.dtype});
+        name = out_.graph.fresh_name(name);
+        while (from_.find_value(name) != ir::kNone) name += "_";
+      }
       cast.inputs = {map_[at(v)]};
-      const ir::NodeId added =
-          out_.graph.add_node(std::move(cast), {from_.type(old)}, {from_.value(old).name});
-      nexts_.push_back({names_.at(c.cast), out_.graph.node(added).outputs[0]});
+      const ir::Type type{c.dtype, from_.find_state(c.state)->state.type.shape};
+      const ir::NodeId added = out_.graph.add_node(std::move(cast), {type}, {name});
+      nexts_.push_back({names_[i], out_.graph.node(added).outputs[0]});
     }
   }
 
   const ir::Graph& from_;
   const std::vector<Copy> copies_;
   Rounded out_;
-  std::vector<ir::ValueId> map_;             // by old value
-  std::map<ir::NodeId, std::string> names_;  // of copies, by the cast that they replace
+  std::vector<ir::ValueId> map_;    // by old value
+  std::set<ir::NodeId> dropped_;    // casts that copies replace
+  std::vector<std::string> names_;  // of the copies
   std::vector<ir::NextState> nexts_;
 };
 
 }  // namespace
 
-std::optional<Rounded> keep_rounded(const ir::Graph& graph, DecisionLog& log) {
-  std::vector<Copy> copies = copies_in(graph);
+std::optional<Rounded> keep_rounded(const ir::Graph& graph, const program::StateTable& table,
+                                    NewCopies add, DecisionLog& log) {
+  std::vector<Copy> copies = Copies(graph, table, add, log).run();
   if (copies.empty()) return std::nullopt;
-  for (const Copy& c : copies) {
-    log.push_back({"keep", "%" + graph.value(graph.node(c.cast).outputs[0]).name, "kept",
-                   str("as a rounded copy of state ", c.state, ", written by its update")});
-  }
   return Keeping(graph, std::move(copies)).run();
 }
 

@@ -18,17 +18,34 @@ namespace plait::plan {
 namespace {
 
 void keep_rounded(Planning& p) {
-  if (p.options.fuse) p.rounded = plan::keep_rounded(p.given, p.program.log);
+  const NewCopies add = p.options.fuse ? NewCopies::kYes : NewCopies::kNo;
+  std::optional<Rounded> rounded = plan::keep_rounded(p.given, p.table, add, p.program.log);
+  if (!rounded) return;
+  p.changed = std::move(rounded->graph);
+  p.copy_of = std::move(rounded->of);
 }
 
 void facts(Planning& p) {
   p.facts.emplace(p.graph());
+  p.advanced.clear();
   for (const ir::NextState& n : p.graph().nexts) {
     p.advanced.insert(p.graph().find_state(n.state)->value);
   }
 }
 
-void layout(Planning& p) { p.layouts = choose_layouts(p.graph(), *p.facts); }
+void layout(Planning& p) {
+  Pinned pinned;
+  for (const ir::StateUse& use : p.graph().states) {
+    if (const auto* entry = p.entry_of(use.state)) pinned.of.emplace(use.value, entry->layout);
+  }
+  p.layouts = choose_layouts(p.graph(), *p.facts, pinned);
+  if (pinned.of.empty()) return;
+  const LayoutClashes clashes = clashes_in(p.graph(), *p.facts, p.layouts);
+  if (clashes.states.empty() && clashes.nexts.empty()) return;
+  p.changed = with_copies(p.graph(), clashes, p.layouts, pinned);
+  facts(p);
+  p.layouts = choose_layouts(p.graph(), *p.facts, pinned);
+}
 
 void group(Planning& p) {
   p.grouping = plan::group(p.graph(), *p.facts, p.layouts, {.fuse = p.options.fuse}, p.program.log);
@@ -63,11 +80,7 @@ void join_steps(Planning& p) {
 
 void place(Planning& p) {
   program::Program& program = p.program;
-  place_buffers(p.sight(), p.draft, p.target, program);
-  for (std::size_t i = p.given.states.size(); i < program.states.size(); ++i) {
-    program.rounded.push_back({p.rounded->of[i - p.given.states.size()], program.states[i].view});
-  }
-  program.states.resize(p.given.states.size());
+  place_buffers(p.sight(), {p.table, p.copy_of}, p.draft, p.target, program);
   program.texts = p.draft.texts;
   program.whole = p.draft.whole;
 }
@@ -96,8 +109,8 @@ constexpr Stage kStages[] = {
 }  // namespace
 
 Planning::Planning(const ir::Graph& graph, const Target& target, const Options& options,
-                   const TuningResults& tuned)
-    : given(graph), target(target), options(options), tuning{options.measure, tuned} {
+                   const TuningResults& tuned, const program::StateTable& table)
+    : given(graph), target(target), options(options), table(table), tuning{options.measure, tuned} {
   program.graph_name = graph.name;
   program.backend = target.name();
   program.target = target.identity();
@@ -107,6 +120,12 @@ Planning::Planning(const ir::Graph& graph, const Target& target, const Options& 
   program.streams = target.streams();
   program.symbols = symbols_of(graph);
   largest = program::largest(program.symbols);
+}
+
+const program::TableEntry* Planning::entry_of(const ir::State& state) const {
+  const auto copy = copy_of.find(state.name);
+  return copy == copy_of.end() ? table.find(state.name)
+                               : table.find_copy(copy->second, state.type.dtype);
 }
 
 std::span<const Stage> stages() { return kStages; }

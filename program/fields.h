@@ -137,7 +137,7 @@ void fields(A& a, T& x) {
 
 template <class A, Is<StateBinding> T>
 void fields(A& a, T& x) {
-  a("state", x.state)("view", x.view);
+  a("state", x.state)("view", x.view)("advanced", x.advanced);
 }
 
 template <class A, Is<LogEntry> T>
@@ -154,7 +154,8 @@ void fields(A& a, T& x) {
   a("buffers", x.buffers)("views", x.views)("steps", x.steps);
   a("feeds", x.feeds)("fetches", x.fetches)("states", x.states);
   a("rounded", x.rounded)("constants", x.constants)("texts", x.texts)("whole", x.whole);
-  a("states_bytes", x.states_bytes)("arena_bytes", x.arena_bytes);
+  a("states_bytes", x.states_bytes)("constants_bytes", x.constants_bytes);
+  a("arena_bytes", x.arena_bytes);
   a("scratch_bytes", x.scratch_bytes)("persistent_bytes", x.persistent_bytes);
   a("shared_bytes", x.shared_bytes)("thread_bytes", x.thread_bytes);
   a("side_bytes", x.side_bytes)("streams", x.streams);

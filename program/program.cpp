@@ -21,7 +21,10 @@ Uses uses_of(const Step& step) {
 
 std::pair<std::int64_t, std::int64_t> range_of(const Program& program, ViewId view) {
   const Buffer& b = program.buffer_of(view);
-  const std::int64_t begin = b.offset + (b.region == Region::kArena ? program.states_bytes : 0);
+  const std::int64_t region = b.region == Region::kArena      ? program.states_bytes
+                              : b.region == Region::kConstant ? program.table_bytes()
+                                                              : 0;
+  const std::int64_t begin = b.offset + region;
   return {begin, begin + b.bytes};
 }
 

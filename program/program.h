@@ -72,9 +72,12 @@ struct Binding {
   ViewId view{};
 };
 
+/// A state of the table that the programs of a package share (program/state_table.h), whether this
+/// one uses it or not.
 struct StateBinding {
   ir::State state;
   ViewId view{};
+  bool advanced = false;  // this program or one before it in the table gives it next values
 };
 
 /// What choices are made by, besides rules, by kind and key (backends/tuning.h): kept with a
@@ -112,7 +115,8 @@ struct Program {
   std::map<std::string, std::string> texts;         // of the code's functions, by name
   bool whole = false;                               // small: all steps are one function
 
-  std::int64_t states_bytes = 0;  // states, their copies, constants
+  std::int64_t states_bytes = 0;     // states, their copies, constants
+  std::int64_t constants_bytes = 0;  // of these: constants, in a region of their own
   std::int64_t arena_bytes = 0;
   std::int64_t scratch_bytes = 0;     // workspaces and packed weights
   std::int64_t persistent_bytes = 0;  // of scratch: packed weights
@@ -124,7 +128,10 @@ struct Program {
   DecisionLog log;
   std::map<std::string, double> seconds;  // of each stage of planning
 
-  std::int64_t peak_bytes() const { return states_bytes + arena_bytes + scratch_bytes; }
+  std::int64_t table_bytes() const { return states_bytes - constants_bytes; }
+  /// Memory that programs of one table use in turns.
+  std::int64_t work_bytes() const { return arena_bytes + scratch_bytes; }
+  std::int64_t peak_bytes() const { return states_bytes + work_bytes(); }
   const View& view(ViewId id) const { return views[id.index()]; }
   const Buffer& buffer(BufferId id) const { return buffers[id.index()]; }
   const Buffer& buffer_of(ViewId id) const { return buffer(view(id).buffer); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/at.h"
 
@@ -38,6 +39,9 @@ class Checker {
   void memory() const {
     if (p_.threads < 1) fail("there cannot be ", p_.threads, " threads");
     sum(sum(p_.states_bytes, p_.arena_bytes), p_.scratch_bytes);
+    if (p_.constants_bytes < 0 || p_.constants_bytes > p_.states_bytes) {
+      fail("the constants are larger than their ", p_.states_bytes, " bytes");
+    }
     if (p_.streams < 1) fail("there cannot be ", p_.streams, " streams");
     std::int64_t threads_bytes = 0, streams_bytes = 0;
     if (p_.thread_bytes < 0 || p_.side_bytes < 0 ||
@@ -50,7 +54,9 @@ class Checker {
   }
 
   void buffer(const Buffer& b) const {
-    const std::int64_t room = b.region == Region::kArena ? p_.arena_bytes : p_.states_bytes;
+    const std::int64_t room = b.region == Region::kArena      ? p_.arena_bytes
+                              : b.region == Region::kConstant ? p_.constants_bytes
+                                                              : p_.table_bytes();
     if (sum(b.offset, b.bytes) > room) {
       fail("buffer '", b.name, "' ends at ", b.offset + b.bytes, ", its region at ", room);
     }
@@ -180,6 +186,9 @@ class Lifetimes {
   explicit Lifetimes(const Program& program) : p_(program), held_(p_.buffers.size()) {}
 
   void run() {
+    for (const Step& s : p_.steps) {
+      for (const ViewId v : uses_of(s).writes) written_.insert(p_.view(v).buffer);
+    }
     for (const Binding& b : p_.feeds) held_[p_.view(b.view).buffer.index()].push_back(b.view);
     for (const StateBinding& s : p_.states) hold(s.view);
     for (const Binding& b : p_.rounded) hold(b.view);
@@ -187,6 +196,7 @@ class Lifetimes {
     for (std::size_t i = 0; i < p_.steps.size(); ++i) step(static_cast<int>(i));
     for (const Binding& b : p_.fetches) read(b.view, "fetch '" + b.name + "'");
     for (const StateBinding& s : p_.states) fresh(s);
+    for (const Binding& copy : p_.rounded) fresh_copy(copy);
     overlaps();
   }
 
@@ -266,6 +276,9 @@ class Lifetimes {
 
   /// A state's buffer ends with the state's next value: one of its own type and place.
   void fresh(const StateBinding& s) const {
+    if (!s.advanced && written_.count(p_.view(s.view).buffer)) {
+      fail("state '", s.state.name, "' gets next values, which its binding does not say");
+    }
     for (ViewId id : held_[p_.view(s.view).buffer.index()]) {
       const View& v = p_.view(id);
       const View& own = p_.view(s.view);
@@ -276,12 +289,22 @@ class Lifetimes {
     }
   }
 
+  /// Who gives a state next values says so, and gives them to its copies too.
+  void fresh_copy(const Binding& copy) const {
+    for (const StateBinding& s : p_.states) {
+      if (s.state.name != copy.name || !written_.count(p_.view(s.view).buffer)) continue;
+      if (written_.count(p_.view(copy.view).buffer)) continue;
+      fail("'", p_.view(copy.view).name, "' keeps what state '", copy.name, "' was");
+    }
+  }
+
   /// Buffers that live at one time: those of the arena by their steps, the others always.
   void overlaps() const {
-    for (const bool arena : {true, false}) {
+    for (const Region region : {Region::kArena, Region::kState, Region::kConstant}) {
+      const bool arena = region == Region::kArena;
       std::vector<const Buffer*> all;
       for (const Buffer& b : p_.buffers) {
-        if ((b.region == Region::kArena) == arena && b.bytes > 0) all.push_back(&b);
+        if (b.region == region && b.bytes > 0) all.push_back(&b);
       }
       std::stable_sort(all.begin(), all.end(), [&](const Buffer* a, const Buffer* b) {
         return arena ? a->first < b->first : a->offset < b->offset;
@@ -309,6 +332,7 @@ class Lifetimes {
 
   const Program& p_;
   std::vector<std::vector<ViewId>> held_;  // by buffer: what it holds now
+  std::set<BufferId> written_;             // by a step
 };
 
 /// Steps of several streams that meet in memory, the later one behind the earlier one: by its

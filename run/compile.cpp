@@ -18,7 +18,7 @@ constexpr const char* kKind = "plan";  // of the cache's entries
 /// What was kept under the key; nothing when it is not there, cannot be read or was planned by
 /// other measurements.
 std::optional<program::Program> kept_program(std::uint64_t key,
-                                          const std::optional<TuningResults>& tuned) {
+                                             const std::optional<TuningResults>& tuned) {
   const std::optional<std::string> bytes = codegen::cache::load(kKind, key);
   if (!bytes) return std::nullopt;
   try {
@@ -41,7 +41,7 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
   const bool use_cache = request.use_cache && !build_id().empty();
   const std::string how = target.build() + build_id() + (request.passes ? "" : " expanded");
   const std::uint64_t key =
-      use_cache ? fnv1a64(how, plan::program_hash(graph, target, request.plan)) : 0;
+      use_cache ? fnv1a64(how, plan::program_hash(graph, target, request.plan, request.table)) : 0;
   if (use_cache) {
     if (std::optional<program::Program> kept = kept_program(key, request.tuned)) {
       out.program = std::move(*kept);
@@ -55,7 +55,7 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
       {.requested = {"expand"}, .stop_after = request.passes ? "" : "expand", .after_each = {}});
   out.passes_seconds = since();
   out.program = plan::make_program(passed.graph, target, request.plan,
-                                   request.tuned.value_or(TuningResults{}));
+                                   request.tuned.value_or(TuningResults{}), request.table);
   out.program.log.insert(out.program.log.begin(), std::make_move_iterator(passed.log.begin()),
                          std::make_move_iterator(passed.log.end()));
   passed = {};

@@ -14,6 +14,7 @@ struct CompileRequest {
   bool use_cache = true;
   bool passes = true;                    // no: the graph is what they left, as a plan holds it
   std::optional<TuningResults> tuned{};  // of the planning to repeat
+  program::StateTable table{};           // of the programs before, to share their memory
 };
 
 struct Compiled {

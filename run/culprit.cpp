@@ -56,7 +56,8 @@ Names made_in(const ir::Graph& graph, const program::Program& program, const pro
 
 }  // namespace
 
-std::string culprits(const program::Program& program, const program::Step* step, std::string_view error) {
+std::string culprits(const program::Program& program, const program::Step* step,
+                     std::string_view error) {
   const bool division = error == kDivisionError;
   if (!division && error != kIndexError) return "";
   const ir::Graph graph = ir::parse_graph(program.graph_text, program.graph_name);

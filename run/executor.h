@@ -1,5 +1,5 @@
-// A program in memory, ready to run: states, arena and workspace allocated once, code loaded. A run
-// allocates nothing.
+// A program in memory, ready to run: constants and code loaded, states and arena in a memory that
+// programs of one package share. A run allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,26 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/array.h"
 #include "program/program.h"
-#include "run/placement.h"
+#include "run/memory.h"
 
 namespace plait {
 
 class Executor {
  public:
-  /// Keeps the runtime for as long as it lives.
+  /// In a memory of its own.
   Executor(program::Program program, std::shared_ptr<const Runtime> runtime);
+  /// Among others, which write over its feeds and results: what it is fed is for a run that comes
+  /// before theirs.
+  Executor(program::Program program, std::shared_ptr<PackageMemory> memory);
+
+  /// Moves along where the memory did since; feeds that were given ahead are dropped then. Whether
+  /// it did. Running and feeding do so too.
+  bool follow_memory();
 
   /// Sizes of the program's symbols, from the shapes of its feeds. UserError when one is missing,
   /// out of its range, or two feeds disagree.
@@ -33,11 +42,8 @@ class Executor {
   bool runs_beside() const { return code_->runs_beside(); }
   /// False while run() still tries which way is the faster one.
   bool is_settled() const { return code_->is_settled(); }
-  void set_state(const std::string& name, const Array& value);
-  /// All its elements are 0.
-  void zero_state(const std::string& name);
-  /// Its elements, in the order of its memory, are these over and over.
-  void fill_state(const std::string& name, const Array& pattern);
+  /// Its states are set here, whichever program runs next.
+  PackageMemory& memory() { return *memory_; }
   Array state(const std::string& name) const;
   Array fetch(const std::string& name) const;
   /// All of them, with one wait.
@@ -55,6 +61,7 @@ class Executor {
   /// The same, kernel by kernel: before(i) and after(i) stand round each.
   template <class Before, class After>
   void run_steps(Before before, After after) {
+    begin_run();
     for (std::size_t i = 0; i < program_->steps.size(); ++i) {
       before(i);
       const char* error = code_->run(i);
@@ -64,48 +71,41 @@ class Executor {
   }
 
   /// Where it runs.
-  const Runtime& runtime() const { return *runtime_; }
+  const Runtime& runtime() const { return *memory_->runtime(); }
   const program::Program& program() const { return *program_; }
   const Code& code() const { return *code_; }
   double load_seconds() const { return load_seconds_; }
-  const Space& arena() const { return *arena_; }
-  /// What states, arena and workspace took by the driver's count, where there is a driver; it gives
-  /// memory in pieces of its own size.
+  std::int64_t resident_arena_bytes() const {
+    return work().resident_bytes(placement_.arena, program_->arena_bytes);
+  }
+  /// What it took besides the memory that was there, by the driver's count, where there is a
+  /// driver; it gives memory in pieces of its own size.
   std::optional<std::int64_t> measured_bytes() const { return measured_bytes_; }
   /// What runs behind the caller's back is done. RunError names the kernel and what went wrong.
   void wait() const;
 
  private:
   [[noreturn]] void raise(std::size_t step, const char* error) const;
-  /// A buffer's memory, and where it begins there.
+  void bind();
+  /// The memory is this program's, and what it packed is what the states are.
+  void begin_run();
+  Space& work() const { return fenced_work_ ? *fenced_work_ : memory_->work(); }
+  /// A buffer's memory, and where a view begins there.
   Space& space_of(program::BufferId buffer) const;
   Space& space_of(program::ViewId view) const { return space_of(program_->view(view).buffer); }
   std::int64_t offset_of(program::ViewId view) const;
-  program::ViewId state_view(const std::string& name) const;
   program::ViewId feed_view(const std::string& name) const;
-  /// What a feed is at the present sizes.
+  /// What a view holds at the present sizes.
   ir::Type wanted(program::ViewId view) const;
-  void put(program::ViewId view, const Array& value);
-  void fill(program::ViewId view, const Array& pattern);
-  /// Writes NaN patterns over what the next run has to write itself, where a test asks for it.
-  void fill_unset();
-  /// Those of a state that the program keeps rounded: they are set with it.
-  template <class See>
-  void each_copy(const std::string& state, See see) {
-    for (const program::Binding& copy : program_->rounded) {
-      if (copy.name == state) see(copy.view);
-    }
-  }
-  Laid laid_of(program::ViewId view, const Array& value) const;
-  /// Whether code holds a packed copy of it.
-  bool is_packed(program::ViewId view) const;
   Array take(program::ViewId view) const;
 
   std::shared_ptr<const program::Program> program_;  // code refers to it
-  std::shared_ptr<const Runtime> runtime_;
+  std::shared_ptr<PackageMemory> memory_;
   Placement placement_;
-  std::unique_ptr<Space> states_, arena_, scratch_;
+  std::unique_ptr<Space> constants_, fenced_work_;
   std::unique_ptr<Code> code_;
+  std::vector<std::pair<std::string, int>> packed_;  // states, and how often they were set before
+  int number_ = 0, moves_ = 0;                       // of the memory, when it was bound
   DimBindings sizes_;
   double load_seconds_ = 0;
   std::optional<std::int64_t> measured_bytes_;

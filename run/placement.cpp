@@ -12,6 +12,7 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "program/state_table.h"
 
 namespace plait {
 namespace {
@@ -83,25 +84,41 @@ std::vector<char> fed_buffers(const program::Program& p) {
   return fed;
 }
 
+/// Buffers of states in the table's order: every program over the table spreads them alike.
+std::vector<std::size_t> spread_order(const program::Program& p) {
+  std::vector<std::size_t> order;
+  for (const program::ViewId id : program::table_views(p)) {
+    order.push_back(p.view(id).buffer.index());
+  }
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    if (p.buffers[b].region != program::Region::kState) order.push_back(b);
+  }
+  return order;
+}
+
 Placement spread_out(const program::Program& p, FenceMode mode) {
   Placement out;
   const std::vector<std::int64_t> bytes = exact_bytes(p);
   const std::vector<char> fed = fed_buffers(p);
-  Spread states(out.states, mode), arena(out.arena, mode), scratch(out.scratch, mode);
-  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    const bool in_arena = p.buffers[b].region == program::Region::kArena;
-    out.offsets.push_back(in_arena ? arena.add(bytes[b], !fed[b]) : states.add(bytes[b], false));
-  }
+  Spread states(out.states, mode), constants(out.constants, mode), work(out.work, mode);
   std::int64_t apart = 0;
-  out.shared = scratch.add(1, p.shared_bytes, apart);
-  out.side = scratch.add(p.streams - 1, p.side_bytes, out.side_bytes);
-  out.threads = scratch.add(p.threads, p.thread_bytes, out.thread_bytes);
-  out.persistent = scratch.add(rounded_up(p.persistent_bytes, program::kAlignment), false);
+  out.shared = work.add(1, p.shared_bytes, apart);
+  out.side = work.add(p.streams - 1, p.side_bytes, out.side_bytes);
+  out.threads = work.add(p.threads, p.thread_bytes, out.thread_bytes);
+  out.persistent = work.add(rounded_up(p.persistent_bytes, program::kAlignment), false);
+  out.arena = out.work.bytes;
+  out.offsets.resize(p.buffers.size());
+  for (const std::size_t b : spread_order(p)) {
+    const program::Region region = p.buffers[b].region;
+    out.offsets[b] = region == program::Region::kArena   ? work.add(bytes[b], !fed[b])
+                     : region == program::Region::kState ? states.add(bytes[b], false)
+                                                         : constants.add(bytes[b], false);
+  }
   return out;
 }
 
-/// What the planned arena holds besides feeds.
-std::vector<ByteRange> unfed(const program::Program& p) {
+/// What the planned arena holds besides feeds, from where it begins.
+std::vector<ByteRange> unfed(const program::Program& p, std::int64_t arena) {
   const std::vector<char> fed = fed_buffers(p);
   std::vector<ByteRange> taken, out;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
@@ -116,6 +133,7 @@ std::vector<ByteRange> unfed(const program::Program& p) {
     from = std::max(from, r.end);
   }
   if (p.arena_bytes > from) out.push_back({from, p.arena_bytes});
+  for (ByteRange& r : out) r = {r.begin + arena, r.end + arena};
   return out;
 }
 
@@ -134,18 +152,21 @@ FenceMode fence_mode() {
 Placement placement_of(const program::Program& p, FenceMode mode) {
   if (mode == FenceMode::kLow || mode == FenceMode::kHigh) return spread_out(p, mode);
   Placement out;
-  for (const program::Buffer& b : p.buffers) out.offsets.push_back(b.offset);
-  out.states.bytes = p.states_bytes;
-  out.arena.bytes = p.arena_bytes;
-  out.scratch.bytes = p.scratch_bytes;
+  out.arena = p.scratch_bytes;
+  for (const program::Buffer& b : p.buffers) {
+    out.offsets.push_back(b.offset + (b.region == program::Region::kArena ? out.arena : 0));
+  }
+  out.states.bytes = p.table_bytes();
+  out.constants.bytes = p.constants_bytes;
+  out.work.bytes = p.work_bytes();
   out.side = p.shared_bytes;
   out.side_bytes = p.side_bytes;
   out.threads = out.side + p.side_bytes * (p.streams - 1);
   out.thread_bytes = p.thread_bytes;
   out.persistent = out.threads + p.thread_bytes * p.threads;
   if (mode == FenceMode::kFill) {
-    out.arena.filled = unfed(p);
-    if (out.persistent > 0) out.scratch.filled = {{0, out.persistent}};
+    out.work.filled = unfed(p, out.arena);
+    if (out.persistent > 0) out.work.filled.push_back({0, out.persistent});
   }
   return out;
 }

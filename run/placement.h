@@ -31,10 +31,13 @@ struct PlacedRegion {
   std::vector<ByteRange> fences, filled;
 };
 
+/// Workspace and arena lie behind each other in one piece of memory, `work`, which programs use in
+/// turns.
 struct Placement {
-  std::vector<std::int64_t> offsets;  // of the buffers, each in its region
-  PlacedRegion states, arena, scratch;
-  // Parts of scratch, and how far apart those of neighbouring lanes and threads begin.
+  std::vector<std::int64_t> offsets;  // of the buffers: in states, constants or work
+  PlacedRegion states, constants, work;
+  std::int64_t arena = 0;  // where it begins
+  // Parts of the workspace, and how far apart those of neighbouring streams and threads begin.
   std::int64_t shared = 0, side = 0, threads = 0, persistent = 0;
   std::int64_t side_bytes = 0, thread_bytes = 0;
 };

@@ -198,12 +198,6 @@ std::string key_of(const ir::Graph& graph, const std::vector<ir::Fetch>& fetches
   return key;
 }
 
-bool holds(const Executor& executor, const std::string& state) {
-  const auto& states = executor.program().states;
-  return std::any_of(states.begin(), states.end(),
-                     [&](const program::StateBinding& s) { return s.state.name == state; });
-}
-
 }  // namespace
 
 ir::Graph wanted_graph(const ir::Package& package, const RunRequest& request) {
@@ -266,45 +260,51 @@ Session make_session(ir::Package package, std::string_view backend, std::uint64_
 void Session::start(std::uint64_t seed) {
   for (const ir::Graph& graph : package_.graphs) verify_types(graph);
   verify_step_counters(package_);
-  states_ = initial_values(state_table(package_), seed);
+  const std::vector<ir::State> states = state_table(package_);
+  for (const ir::State& state : states) types_.emplace(state.name, state.type);
+  states_ = initial_values(states, seed);
 }
 
 std::unique_ptr<Executor> Session::load(program::Program program) {
-  if (!runtime_) runtime_ = target_->open();
-  return std::make_unique<Executor>(std::move(program), runtime_);
+  if (!memory_) memory_ = std::make_shared<PackageMemory>(target_->open());
+  return std::make_unique<Executor>(std::move(program), memory_);
 }
 
 Session::Loaded& Session::loaded(const RunRequest& request) {
   const ir::Graph& graph = find_graph(package_, request.graph);
   Loaded& found = programs_[key_of(graph, fetches_of(graph, request.fetches))];
   if (!found.executor) {
-    const ir::Graph wanted = wanted_graph(package_, request);
-    found.executor = load(compile(wanted, *target_, compile_).program);
-    found.advances = !graph.nexts.empty();
+    CompileRequest how = compile_;
+    how.table = table();
+    found.executor = load(compile(wanted_graph(package_, request), *target_, how).program);
   }
   return found;
 }
 
-void Session::refresh(Loaded& loaded) {
-  if (loaded.version == version_) return;
-  const auto has = [&](const std::string& name) { return holds(*latest_->executor, name); };
-  for (const program::StateBinding& s : loaded.executor->program().states) {
-    const std::string& name = s.state.name;
-    if (latest_ && has(name)) {
-      loaded.executor->set_state(name, latest_->executor->state(name));
-    } else {
-      loaded.executor->set_state(name, states_.at(name));
-    }
+void Session::place_states() {
+  if (states_.empty()) return;
+  for (const program::TableEntry& e : table().entries) {
+    const auto waiting = states_.find(e.state.name);
+    if (waiting == states_.end()) continue;
+    memory_->set_state(waiting->first, waiting->second);
+    states_.erase(waiting);
   }
-  loaded.version = version_;
 }
 
-void Session::collect() {
-  if (!latest_) return;
-  for (const program::StateBinding& s : latest_->executor->program().states) {
-    states_.at(s.state.name) = latest_->executor->state(s.state.name);
+const program::StateTable& Session::table() const {
+  static const program::StateTable kNone;
+  return memory_ ? memory_->table() : kNone;
+}
+
+std::int64_t Session::planned_bytes() const {
+  std::int64_t constants = 0, work = 0;
+  for (const auto& [key, loaded] : programs_) {
+    if (!loaded.executor) continue;
+    const program::Program& p = loaded.executor->program();
+    constants += p.constants_bytes;
+    work = std::max(work, p.work_bytes());
   }
-  latest_ = nullptr;
+  return table().bytes() + constants + work;
 }
 
 void Session::prepare(const RunRequest& request) {
@@ -317,8 +317,7 @@ void Session::use_program(const RunRequest& request, program::Program program) {
   check(target_ != nullptr, "a program for a backend that runs graphs");
   const ir::Graph& graph = find_graph(package_, request.graph);
   Loaded& place = programs_[key_of(graph, fetches_of(graph, request.fetches))];
-  check(latest_ != &place, "the program of ", graph.name, " is replaced while it holds the states");
-  place = {load(std::move(program)), 0, !graph.nexts.empty()};
+  place = {load(std::move(program)), {}};
 }
 
 const program::Program* Session::program(const RunRequest& request) {
@@ -330,11 +329,12 @@ Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
   const ir::Graph& graph = find_graph(package_, request.graph);
   Loaded& current = loaded(request);
   Executor& executor = *current.executor;
-  refresh(current);
+  place_states();
   std::set<std::string> fed = std::exchange(current.fed, {});
-  if (!request.ahead) fed.clear();
+  if (!request.ahead || executor.follow_memory()) fed.clear();
   if (!executor.program().symbols.empty()) {
-    const DimBindings sizes = executor.sizes_from(request.feeds);
+    DimBindings sizes = executor.sizes_from(request.feeds);
+    sizes.insert(request.sizes.begin(), request.sizes.end());
     if (executor.sizes().empty() || !(sizes == executor.sizes())) {
       executor.set_sizes(sizes);
       fed.clear();
@@ -343,11 +343,6 @@ Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
   check_feeds(graph, request.feeds, executor.sizes());
   for (const auto& [name, array] : request.feeds) {
     if (!fed.count(name)) executor.set_feed(name, array);
-  }
-  if (current.advances) {
-    if (latest_ != &current) collect();
-    latest_ = &current;
-    current.version = ++version_;
   }
   executor.run();
   const Arrays* next = ahead && executor.runs_beside() ? ahead() : nullptr;
@@ -382,25 +377,27 @@ Arrays Session::run(const RunRequest& request, const Ahead& ahead) {
   return results;
 }
 
-const Array& Session::state(const std::string& name) const {
+Array Session::state(const std::string& name) const {
   const Use use(*this);
-  const auto it = states_.find(name);
-  if (it == states_.end()) fail("there is no state '", name, "'.", suggestion(name, state_names()));
-  if (latest_ && holds(*latest_->executor, name)) it->second = latest_->executor->state(name);
-  return it->second;
+  const auto waiting = states_.find(name);
+  if (waiting != states_.end()) return waiting->second;
+  if (table().find(name)) return memory_->state(name);
+  fail("there is no state '", name, "'.", suggestion(name, state_names()));
 }
 
 void Session::set_state(const std::string& name, Array value) {
   const Use use(*this);
-  const auto it = states_.find(name);
-  if (it == states_.end()) fail("there is no state '", name, "'.", suggestion(name, state_names()));
-  check_array("state", name, value, {it->second.dtype(), shape_of(it->second.sizes())});
-  ++version_;
-  if (latest_) {
-    if (holds(*latest_->executor, name)) latest_->executor->set_state(name, value);
-    latest_->version = version_;
+  const auto type = types_.find(name);
+  if (type == types_.end()) {
+    fail("there is no state '", name, "'.", suggestion(name, state_names()));
   }
-  it->second = std::move(value);
+  check_array("state", name, value, type->second);
+  const auto waiting = states_.find(name);
+  if (waiting != states_.end()) {
+    waiting->second = std::move(value);
+  } else {
+    memory_->set_state(name, value);
+  }
 }
 
 std::vector<std::string> Session::state_names() const {

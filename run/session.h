@@ -1,5 +1,6 @@
 // A session: graphs over one table of states, run on a backend. Feeds in, fetches out, states
-// advanced. Feeds and states are checked against the graph before anything runs.
+// advanced. Feeds and states are checked against the graph before anything runs. Programs share one
+// memory, so that going from one to another copies nothing.
 #pragma once
 
 #include <atomic>
@@ -26,6 +27,7 @@ struct RunRequest {
   Arrays feeds;                      // every feed of the graph, by name
   std::vector<std::string> fetches;  // fetch or value names; empty: all of the graph's fetches
   bool ahead = false;                // the feeds are those that the run before was given ahead
+  DimBindings sizes{};               // of a program's symbols, where no feed's shape says them
 };
 
 /// Used by one thread at a time, whichever it is: who calls it while another thread does gets a
@@ -34,7 +36,8 @@ class Session {
  public:
   /// Verifies the package. States get their initial values from the seed.
   Session(ir::Package package, std::unique_ptr<Backend> backend, std::uint64_t seed = 0);
-  /// The same, compiled: each graph becomes a program for the target when it first runs.
+  /// The same, compiled: each graph becomes a program for the target when it first runs, over the
+  /// states as the programs before it laid them out.
   Session(ir::Package package, std::unique_ptr<Target> target, std::uint64_t seed = 0,
           CompileRequest request = {});
 
@@ -50,13 +53,18 @@ class Session {
   /// Of the request's feeds nothing is read.
   void prepare(const RunRequest& request);
   /// Takes this program for the request, instead of compiling one. It must be of the same graph
-  /// and fetches, for this target (plan::program_hash).
+  /// and fetches, for this target, over table() (plan::program_hash).
   void use_program(const RunRequest& request, program::Program program);
   /// The program that runs the request, compiled if it was not; null where the backend has none.
   const program::Program* program(const RunRequest& request);
 
-  /// Its value now; the reference is good until the next call of state() for it or of run().
-  const Array& state(const std::string& name) const;
+  /// Of the programs so far.
+  const program::StateTable& table() const;
+  /// Memory that they take: the states once, the largest arena and workspace, all constants.
+  std::int64_t planned_bytes() const;
+
+  /// Its value now.
+  Array state(const std::string& name) const;
   /// UserError when the name is unknown or the array has another dtype or shape. One state is
   /// written in place: the others are not touched.
   void set_state(const std::string& name, Array value);
@@ -65,11 +73,9 @@ class Session {
   const ir::Package& package() const { return package_; }
 
  private:
-  /// A program in memory; its states are those of `version`.
+  /// A program in memory.
   struct Loaded {
     std::unique_ptr<Executor> executor;
-    std::uint64_t version = 0;
-    bool advances = false;        // names next states
     std::set<std::string> fed{};  // feeds that the next run finds already
   };
 
@@ -78,20 +84,17 @@ class Session {
   Arrays run_compiled(const RunRequest& request, const Ahead& ahead);
   std::unique_ptr<Executor> load(program::Program program);
   Loaded& loaded(const RunRequest& request);
-  /// Gives a program the states as they are now.
-  void refresh(Loaded& loaded);
-  /// All states from the program that advanced them last.
-  void collect();
+  /// Writes the states that wait to where the programs have them.
+  void place_states();
 
   ir::Package package_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Target> target_;
-  std::shared_ptr<const Runtime> runtime_;  // opened by the first program
+  std::shared_ptr<PackageMemory> memory_;  // of the programs; made by the first
   CompileRequest compile_{};
   std::map<std::string, Loaded> programs_;  // by graph and fetches
-  Loaded* latest_ = nullptr;                // holds newer states than states_
-  std::uint64_t version_ = 1;               // of the states: changes when one does
-  mutable Arrays states_;
+  std::map<std::string, ir::Type> types_;   // of all states
+  Arrays states_;                           // all; of a target those that are not in memory yet
   std::unique_ptr<std::atomic_flag> in_use_ = std::make_unique<std::atomic_flag>();
 };
 

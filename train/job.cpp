@@ -104,12 +104,12 @@ void make_session(Job& job, ir::Package package) {
   for (const RunRequest* request : requests) {
     load_program(*job.session, {*request, kept}, *job.folder, job.notes);
     const program::Program& program = *job.session->program(*request);
-    job.memory_bytes += program.peak_bytes();
     if (request != &job.step) continue;
     for (const program::Step& step : program.steps) {
       job.operations += static_cast<double>(evaluate(step.operations, {}));
     }
   }
+  job.memory_bytes = job.session->planned_bytes();
   job.operations *= static_cast<double>(job.config.train.accumulate);
 }
 

@@ -49,7 +49,7 @@ void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
                   std::vector<std::string>& notes) {
   const std::string name = wanted.request.graph + kPlanSuffix, path = folder.file(name);
   const ir::Graph graph = wanted_graph(session.package(), wanted.request);
-  const Origin now{hex_digits(plan::program_hash(graph, wanted.target, {})),
+  const Origin now{hex_digits(plan::program_hash(graph, wanted.target, {}, session.table())),
                    hex_digits(fnv1a64(wanted.target.build() + build_id()))};
   const Origin kept = read_origin(path + ".json", notes);
   std::optional<program::Program> stored;
@@ -59,7 +59,8 @@ void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
     notes.push_back(str(path, " is for another model, machine or number of threads: planned anew"));
   }
   if (stored) {
-    program::Program made = compile(graph, wanted.target, {.tuned = stored->tuning}).program;
+    program::Program made =
+        compile(graph, wanted.target, {.tuned = stored->tuning, .table = session.table()}).program;
     const std::string other = program::difference(made, *stored);
     if (!other.empty() && kept.build == now.build) {
       fail(path, " is not the plan of this run's graph (", other,

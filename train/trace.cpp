@@ -22,12 +22,12 @@ Tracer::Tracer(const Session& session, const RunRequest& request, int threads)
     views_.emplace(program.views[i].name, program::ViewId(i));
   }
   for (const program::StateBinding& s : program.states) {
-    executor_->set_state(s.state.name, session.state(s.state.name));
+    executor_->memory().set_state(s.state.name, session.state(s.state.name));
   }
 }
 
 void Tracer::set_state(const std::string& name, const Array& value) {
-  executor_->set_state(name, value);
+  executor_->memory().set_state(name, value);
 }
 
 Tracer::Kind Tracer::kind_of(const Array& array) {

@@ -56,14 +56,18 @@ void Region::read(std::int64_t offset, void* to, std::int64_t bytes) const {
   if (bytes > 0) std::memcpy(to, data_ + offset, at(bytes));
 }
 
-std::int64_t Region::resident_bytes() const {
-  if (!data_) return 0;
+std::int64_t Region::resident_bytes(std::int64_t offset, std::int64_t bytes) const {
+  if (!data_ || bytes == 0) return 0;
   const auto page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> there(at((bytes_ + page - 1) / page));
-  if (mincore(data_, at(bytes_), there.data()) != 0) return -1;
-  std::int64_t pages = 0;
-  for (unsigned char p : there) pages += p & 1;
-  return std::min(bytes_, pages * page);
+  const std::int64_t begin = offset / page * page, end = offset + bytes;
+  std::vector<unsigned char> there(at((end - begin + page - 1) / page));
+  if (mincore(data_ + begin, at(end - begin), there.data()) != 0) return -1;
+  std::int64_t resident = 0;
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    const std::int64_t first = begin + static_cast<std::int64_t>(i) * page;
+    if (there[i] & 1) resident += std::min(first + page, end) - std::max(first, offset);
+  }
+  return resident;
 }
 
 }  // namespace plait::cpu

@@ -19,7 +19,8 @@ class Region : public Space {
   std::int64_t bytes() const override { return bytes_; }
   void write(std::int64_t offset, const void* from, std::int64_t bytes) override;
   void read(std::int64_t offset, void* to, std::int64_t bytes) const override;
-  std::int64_t resident_bytes() const override;  // by pages
+  /// By pages.
+  std::int64_t resident_bytes(std::int64_t offset, std::int64_t bytes) const override;
 
  private:
   char *map_ = nullptr, *data_ = nullptr;

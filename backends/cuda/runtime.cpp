@@ -44,7 +44,7 @@ class DeviceSpace : public Space {
   void read(std::int64_t offset, void* to, std::int64_t bytes) const override {
     if (bytes > 0) device_->read(to, data_ + offset, bytes);
   }
-  std::int64_t resident_bytes() const override { return bytes_; }
+  std::int64_t resident_bytes(std::int64_t, std::int64_t bytes) const override { return bytes; }
 
  private:
   std::shared_ptr<Device> device_;

@@ -159,7 +159,7 @@ TEST(CudaFeeds, TheNextRunsFeedsDisturbNoResult) {
   Executor executor(compile(ir::parse_graph(kGraph, "g"), *target, {.use_cache = false}).program,
                     target->open());
   EXPECT_GE(executor.code().held_bytes(), 2 * 4 * 64 * 512);
-  executor.zero_state("w");
+  executor.memory().zero_state("w");
   executor.set_feed("x", filled(1));
   double sum = 0;
   for (int run = 1; run < 5; ++run) {

@@ -112,7 +112,7 @@ TEST_P(SmallModel, StepsAllocateNothingAndUseWhatWasPlanned) {
   Executor executor(compile(graph, *target).program, target->open());
   const program::Program& program = executor.program();
   for (const program::StateBinding& s : program.states) {
-    executor.set_state(s.state.name, initial_value(s.state, 0));
+    executor.memory().set_state(s.state.name, initial_value(s.state, 0));
   }
   const auto feed = [&] {
     for (ir::ValueId id : graph.feeds) {
@@ -130,7 +130,7 @@ TEST_P(SmallModel, StepsAllocateNothingAndUseWhatWasPlanned) {
     EXPECT_EQ(allocations() - before, 0);
   }
   // Only what lies in the last page of the arena may be untouched.
-  EXPECT_EQ(executor.arena().resident_bytes(), program.arena_bytes);
+  EXPECT_EQ(executor.resident_arena_bytes(), program.arena_bytes);
   EXPECT_LE(static_cast<double>(program.arena_bytes),
             1.02 * static_cast<double>(program.lower_bound_bytes));
   EXPECT_EQ(program.peak_bytes(),

@@ -19,7 +19,7 @@ class Programs : public CompiledCase, public testing::WithParamInterface<const c
     const auto target = target_under_test();
     Executor made(compile(graph, *target).program, target->open());
     for (const program::StateBinding& s : made.program().states) {
-      made.set_state(s.state.name, initial_value(s.state, 0));
+      made.memory().set_state(s.state.name, initial_value(s.state, 0));
     }
     give_feeds(graph, made);
     return made;
@@ -86,7 +86,7 @@ TEST_P(Programs, KernelByKernelIsTheSame) {
 TEST_P(Programs, FilledStatesAreThePatternOverAndOver) {
   Executor executor = executor_of(graph);
   for (const program::StateBinding& s : executor.program().states) {
-    executor.fill_state(s.state.name, Array::of(s.state.type.dtype, {3}, {1, 2, 3}));
+    executor.memory().fill_state(s.state.name, Array::of(s.state.type.dtype, {3}, {1, 2, 3}));
     const Array got = executor.state(s.state.name);  // in the order of its memory or another
     std::map<std::int64_t, std::int64_t> count;
     for (std::int64_t i = 0; i < got.count(); ++i) ++count[static_cast<std::int64_t>(got.real(i))];

@@ -46,7 +46,7 @@ class Kept : public CompiledCase {
     Executor made(compile(ir::parse(kGraph, "g").graphs.at(0), *target, request).program,
                   target->open());
     for (const program::StateBinding& s : made.program().states) {
-      made.set_state(s.state.name, initial_value(s.state, 0));
+      made.memory().set_state(s.state.name, initial_value(s.state, 0));
     }
     return made;
   }
@@ -106,11 +106,11 @@ TEST_F(Kept, WhoeverSetsTheState) {
   for (const char* state : {"w", "v"}) {
     Array given = executor.state(state);
     for (std::int64_t i = 0; i < given.count(); ++i) given.set(i, 0.1 * static_cast<double>(i));
-    executor.set_state(state, given);
+    executor.memory().set_state(state, given);
     expect_rounded(executor, "when it is set");
-    executor.fill_state(state, Array::of(DType::f32, {3}, {0.1, 0.2, 0.3}));
+    executor.memory().fill_state(state, Array::of(DType::f32, {3}, {0.1, 0.2, 0.3}));
     expect_rounded(executor, "when it is filled");
-    executor.zero_state(state);
+    executor.memory().zero_state(state);
     expect_rounded(executor, "when it is zero");
     EXPECT_EQ(executor.state(state).real(0), 0);
   }
@@ -121,8 +121,8 @@ TEST_F(Kept, InAFileToo) {
   const auto target = target_under_test();
   Executor read(program::from_bytes(program::to_bytes(executor.program()), "f"), target->open());
   ASSERT_EQ(read.program().rounded.size(), 2u);
-  read.set_state("w", Array::of(DType::f32, {8, 8}, std::vector<double>(64, 0.1)));
-  read.set_state("v", Array::of(DType::f32, {3, 3, 4, 4}, std::vector<double>(144, 0.7)));
+  read.memory().set_state("w", Array::of(DType::f32, {8, 8}, std::vector<double>(64, 0.1)));
+  read.memory().set_state("v", Array::of(DType::f32, {3, 3, 4, 4}, std::vector<double>(144, 0.7)));
   expect_rounded(read, "when it is set");
 }
 

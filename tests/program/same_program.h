@@ -52,7 +52,7 @@ inline auto members(const Step& x) {
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
 }
 inline auto members(const Binding& x) { const auto& [a, b] = x; return std::tie(a, b); }
-inline auto members(const StateBinding& x) { const auto& [a, b] = x; return std::tie(a, b); }
+inline auto members(const StateBinding& x) { const auto& [a, b, c] = x; return std::tie(a, b, c); }
 inline auto members(const LogEntry& x) {
   const auto& [a, b, c, d] = x;
   return std::tie(a, b, c, d);

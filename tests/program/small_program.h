@@ -15,14 +15,15 @@ inline Program small_program() {
   p.graph_name = "g";
   p.arena_bytes = 128;
   p.states_bytes = 192;
+  p.constants_bytes = 64;
   p.shared_bytes = 64;
   p.persistent_bytes = 64;
   p.scratch_bytes = 128;
   p.buffers = {{"s", Region::kState, 64, 0, 0, 2},
-               {"c", Region::kConstant, 64, 64, 0, 2},
+               {"c", Region::kConstant, 64, 0, 0, 2},
                {"x", Region::kArena, 64, 0, 0, 2},
                {"y", Region::kArena, 64, 64, 1, 2},
-               {"s.kept", Region::kState, 64, 128, 0, 2}};
+               {"s.kept", Region::kState, 64, 64, 0, 2}};
   const ir::Type type{DType::f32, {n, 4}};
   p.views = {{"s", type, {0, 1}, BufferId(0)},
              {"c", {DType::f32, {2}}, {0}, BufferId(1)},

@@ -98,7 +98,8 @@ TEST(ProgramText, WhatNoNetworkHas) {
   p.graph_name = "";
   p.threads = 3;
   p.buffers = {{"a b", Region::kState, 128, 64, 0, 4}, {"", Region::kConstant, 64, 0, 1, 1}};
-  p.states_bytes = 192;
+  p.states_bytes = 256;
+  p.constants_bytes = 64;
   p.shared_bytes = p.persistent_bytes = 64;
   p.side_bytes = 7;
   p.streams = 2;
@@ -110,7 +111,7 @@ TEST(ProgramText, WhatNoNetworkHas) {
   p.views = {{"v", spread, {1, 0}, BufferId(0)},
              {"c", {DType::i16, {0}}, {0}, BufferId(1)},
              {"o", {DType::f16, {n}}, {0}, BufferId(0), 64}};
-  p.states = {{{"s", spread, ir::Role::kCounter, {"uniform", attrs_of_all_kinds(n)}}, v}};
+  p.states = {{{"s", spread, ir::Role::kCounter, {"uniform", attrs_of_all_kinds(n)}}, v, true}};
   p.constants = {{c, Array(DType::i16, {0})}};
   p.feeds = {{"v", v}};
   HandCall hand{"op", attrs_of_all_kinds(n), {spread}, {spread, spread}, {none}, {v, none}, {3, 4}};

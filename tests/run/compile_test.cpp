@@ -253,7 +253,7 @@ TEST_F(CompileCache, WhatIsReadRunsTheSame) {
     for (int i = 0; i < 24; ++i) x.set(i, 0.25 * i - 2);
     for (int i = 0; i < 12; ++i) w.set(i, 0.5 - 0.125 * i);
     executor.set_feed("x", x);
-    executor.set_state("w", w);
+    executor.memory().set_state("w", w);
     executor.run();
     results.push_back(executor.fetch("z"));
     results.push_back(executor.state("w"));

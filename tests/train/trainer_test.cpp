@@ -10,6 +10,7 @@
 
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "program/state_table.h"
 #include "tests/train/small_run.h"
 #include "train/metrics.h"
 
@@ -114,6 +115,35 @@ TEST(Trainer, LogsWhenItIsToldTo) {
   EXPECT_EQ(evaluated, (std::vector<std::int64_t>{7, 14, 20}));
   EXPECT_NE(runs.said.find("step 20/20"), std::string::npos) << runs.said;
   EXPECT_NE(runs.said.find("plait train --resume "), std::string::npos) << runs.said;
+}
+
+/// Programs of a run share their states and an arena as large as the larger one's.
+TEST(Trainer, EvaluationChangesNothingAndTakesNoMemoryOfItsOwn) {
+  SmallRuns runs;
+  runs.run("alone", 0, {"eval.every=0"});
+  runs.run("both", 0, {"eval.every=2"});
+  const Checkpoint alone = runs.end_of("alone"), both = runs.end_of("both");
+  EXPECT_TRUE(test::same(alone.weights, both.weights));
+  EXPECT_TRUE(test::same(alone.others, both.others));
+
+  const auto plan = [&](const std::string& name) {
+    const std::string path = runs.path("both") + "/" + name + ".plan";
+    return program::from_bytes(io::read_file(path), path);
+  };
+  const program::Program train = plan("train"), eval = plan("eval");
+  const auto bytes = [&](const std::string& run) {
+    return static_cast<std::int64_t>(
+        *read_metrics(runs.path(run) + "/" + kMetricsFile).back().memory_bytes);
+  };
+  EXPECT_EQ(bytes("alone"), train.peak_bytes());
+  EXPECT_LE(eval.work_bytes(), train.work_bytes());
+  EXPECT_EQ(bytes("both"), train.peak_bytes() + eval.constants_bytes);
+  EXPECT_TRUE(program::begins_with(program::table_of(train), program::table_of(eval)));
+  EXPECT_TRUE(program::begins_with(program::table_of(eval), program::table_of(train)));
+
+  // Planned again in the same order when the run goes on, and found to be the same.
+  runs.resume("both", 0, {"eval.every=2", "steps=22"});
+  EXPECT_EQ(runs.said.find("planned"), std::string::npos) << runs.said;
 }
 
 TEST(Trainer, LossesFall) {
