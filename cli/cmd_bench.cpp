@@ -105,7 +105,7 @@ class Bench {
   void reset_sometimes() {
     if (times_.runs < next_reset_) return;
     next_reset_ = times_.runs + kResetEvery;
-    ready_.set_states();
+    loaded_.set_states();
     loaded_.refresh();
     loaded_.executor.run();  // packs weights again
   }

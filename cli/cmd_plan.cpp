@@ -189,7 +189,7 @@ struct Measured {
 
 Measured run_three_steps(Planned planned, std::uint64_t seed) {
   Measured out;
-  Loaded loaded = load(std::move(planned), seed);
+  Loaded loaded = load(std::move(planned), seed, FirstStates::kInitial);
   const std::function<void()> step = [&] { loaded.executor.run(); };
   step();
   for (int i = 0; i < 2; ++i) {

@@ -93,7 +93,7 @@ void run_profile(const Args& args) {
   const ProfileRequest request{args.whole("--runs", 0, 1), seconds_wanted(args, 2)};
   const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0, 0));
   if (args.text("--backend", "cpu") == "cpu" && !args.has("--device")) measured_processor();
-  Loaded loaded = load(load_planned(args), seed);
+  Loaded loaded = load(load_planned(args), seed, FirstStates::kInitial);
   const profile::Profile p = profiled(loaded, request);
   if (args.has("-o")) io::write_file(args.text("-o"), {profile::to_megengine(p)});
   if (args.has("--trace")) io::write_file(args.text("--trace"), {profile::to_trace(p)});

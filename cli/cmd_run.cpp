@@ -12,7 +12,6 @@
 #include "cli/kernel_trace.h"
 #include "cli/progress.h"
 #include "cli/results.h"
-#include "cli/run_plan.h"
 #include "cli/source.h"
 #include "cli/summary.h"
 #include "run/session.h"
@@ -116,31 +115,86 @@ void check_usage(const Args& args) {
   limit_of(args);
 }
 
-void run_run(const Args& args) {
-  const std::int64_t steps = args.whole("--steps", 1, 1);
-  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0, 0));
-  const bool json = args.has("--json");
-  check_usage(args);
-  if (is_plan(args.words()[0])) return run_plan_file(args, steps, seed);
+/// What to run, and in what.
+struct Runnable {
+  Session session;
+  ir::Graph graph;  // all sizes are numbers
+  RunRequest request;
+  std::vector<std::string> names;  // of what is fetched
+};
+
+/// Those asked for, which the plan must have; all of them unless asked.
+std::vector<std::string> plan_fetch_names(const program::Program& program, const Args& args) {
+  std::vector<std::string> all;
+  for (const program::Binding& f : program.fetches) all.push_back(f.name);
+  const std::vector<std::string> asked = asked_fetches(args);
+  for (const std::string& name : asked) {
+    if (std::find(all.begin(), all.end(), name) != all.end()) continue;
+    fail(args.words()[0], ": the plan does not fetch '", name, "'; it fetches ",
+         all.empty() ? "nothing" : join(all, ", "), ". Other values need the graph");
+  }
+  return asked.empty() ? all : asked;
+}
+
+Runnable open_plan(const Args& args, std::uint64_t seed) {
+  if (args.has("--against")) throw UsageError("--against needs a graph, not a plan");
+  Planned planned = load_planned(args);
+  program::Program& program = planned.compiled.program;
+  std::vector<std::string> names = plan_fetch_names(program, args);
+  RunRequest request{
+      planned.graph.name, given_feeds(planned.graph, args), {}, false, planned.sizes};
+  request.sizes.merge(sizes_from(program, request.feeds));
+  ir::Graph graph = substitute(planned.graph, request.sizes);
+  require_numbers(graph);
+  add_random_feeds(graph, seed, request.feeds);
+  Session session({{std::move(planned.graph)}}, std::move(planned.target), seed);
+  session.use_program(request, std::move(program));
+  return {std::move(session), std::move(graph), std::move(request), std::move(names)};
+}
+
+Runnable open_graph(const Args& args, std::uint64_t seed, std::unique_ptr<Progress>& progress,
+                    std::int64_t steps) {
   const std::string backend = args.text("--backend", "cpu");
   std::unique_ptr<Target> target = make_target(backend, target_options(args, backend));
   if (args.has("--trace-kernels") && !target) {
     throw UsageError("--trace-kernels needs --backend cpu or cuda: only these have programs");
   }
-  // The one graph: its states do not depend on what else the package holds.
-  const ir::Package package{{ir::Graph(chosen_graph(load_checked(args), args))}};
-  const ir::Graph& graph = package.graphs[0];
+  ir::Graph graph = chosen_graph(load_checked(args), args);
   require_numbers(graph);
   if (graph.fetches.empty() && graph.nexts.empty() && !args.has("--fetch")) {
     fail("graph ", graph.name, " returns nothing and changes no state: name a value with --fetch");
   }
-
-  const std::vector<std::string> names = fetch_names(graph, args);
+  std::vector<std::string> names = fetch_names(graph, args);
   RunRequest request{graph.name, given_feeds(graph, args), names};
   add_random_feeds(graph, seed, request.feeds);
-  Progress progress(graph, steps, json);
-  Session session = target ? Session(package, std::move(target), seed)
-                           : Session(package, watched(make_backend(backend), progress), seed);
+  progress = std::make_unique<Progress>(graph, steps, args.has("--json"));
+  // The one graph: its states do not depend on what else the package holds.
+  Session session = target ? Session({{graph}}, std::move(target), seed)
+                           : Session({{graph}}, watched(make_backend(backend), *progress), seed);
+  return {std::move(session), std::move(graph), std::move(request), std::move(names)};
+}
+
+/// The results of that name alone: a plan's program fetches all it can.
+Arrays named(Arrays results, const std::vector<std::string>& names) {
+  std::erase_if(results, [&](const auto& result) {
+    return std::find(names.begin(), names.end(), result.first) == names.end();
+  });
+  return results;
+}
+
+void run_run(const Args& args) {
+  const std::int64_t steps = args.whole("--steps", 1, 1);
+  const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0, 0));
+  const bool json = args.has("--json");
+  check_usage(args);
+  std::unique_ptr<Progress> progress;
+  Runnable runnable =
+      is_plan(args.words()[0]) ? open_plan(args, seed) : open_graph(args, seed, progress, steps);
+  Session& session = runnable.session;
+  const ir::Graph& graph = runnable.graph;
+  const RunRequest& request = runnable.request;
+  const std::vector<std::string>& names = runnable.names;
+  if (!progress) progress = std::make_unique<Progress>(graph, steps, json);
   if (args.has("--weights")) {
     const std::string said =
         train::set_weights(session, model_named(args.words()[0]), args.text("--weights"));
@@ -150,7 +204,7 @@ void run_run(const Args& args) {
   const Arrays before = args.has("--against") ? states_of(session) : Arrays();
   session.prepare(request);
   const StepResults results =
-      run_steps(steps, names, json, progress, [&] { return session.run(request); });
+      run_steps(steps, names, json, *progress, [&] { return named(session.run(request), names); });
   write_results(args, results.fetched, [&] { return states_of(session); });
   Json result = json ? result_json(graph.name, names, results) : Json();
   if (!json) print_fetches(names, results.fetched);
@@ -160,7 +214,7 @@ void run_run(const Args& args) {
   const Comparison comparison =
       compare_runs({graph, request.feeds, before, session, results.fetched},
                    set_symbols(load_document(args.text("--against")).import, Args({}, {})), steps,
-                   seed, backend);
+                   seed, args.text("--backend", "cpu"));
   for (const std::string& text : comparison.notes) note(text);
   result["against"] = differences_json(comparison);
   json ? print_json(result) : print("\n" + differences_text(comparison));

@@ -1,7 +1,9 @@
 // Compiling FILE, or reading the plan that it is.
 #include "cli/compiled.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <future>
 
 #include "backends/backends.h"
 #include "base/cpus.h"
@@ -9,9 +11,11 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/source.h"
+#include "cli/timing.h"
 #include "io/file.h"
 #include "ir/text.h"
 #include "ops/initializers.h"
+#include "run/stand_in.h"
 
 namespace plait::cli {
 namespace {
@@ -48,11 +52,27 @@ std::string obstacle(const program::Program& stored, const Target& target) {
   return "";
 }
 
+/// The states that a plan's program was given by others: those that its graph does not have, or
+/// does not advance. Their layouts are the file's; all else is planned.
+program::StateTable given_table(const program::Program& stored, const ir::Graph& graph) {
+  const bool is_shared =
+      std::any_of(stored.states.begin(), stored.states.end(), [&](const program::StateBinding& s) {
+        const auto is_next = [&](const ir::NextState& n) { return n.state == s.state.name; };
+        return !graph.find_state(s.state.name) ||
+               (s.advanced && std::none_of(graph.nexts.begin(), graph.nexts.end(), is_next));
+      });
+  return is_shared ? program::table_of(stored) : program::StateTable();
+}
+
 /// The program of a plan, planned again from its graph and its measurements: nothing of what the
 /// file says of steps, memory and code is run. `why` is set where the plan says something else.
 Compiled replanned(const program::Program& stored, const ir::Graph& graph, const Target& target,
                    const plan::Options& options, std::string& why) {
-  Compiled out = compile(graph, target, {.plan = options, .passes = false, .tuned = stored.tuning});
+  Compiled out = compile(graph, target,
+                         {.plan = options,
+                          .passes = false,
+                          .tuned = stored.tuning,
+                          .table = given_table(stored, graph)});
   const std::string other = program::difference(out.program, stored);
   if (!other.empty()) {
     why = str("is not what this build of Plait plans for its graph (", other,
@@ -105,6 +125,35 @@ Planned read_plan(const Args& args) {
   return out;
 }
 
+struct Values {
+  Arrays states, feeds;
+};
+
+Values make_values(const ir::Graph& graph, const std::vector<ir::State>& states, std::uint64_t seed,
+                   FirstStates first) {
+  Values out;
+  if (first == FirstStates::kStandIns) out.states = stand_in_values(states, seed);
+  for (const ir::State& s : states) {
+    if (first == FirstStates::kInitial) out.states.emplace(s.name, initial_value(s, seed));
+  }
+  for (ir::ValueId id : graph.feeds) {
+    out.feeds.emplace(graph.value(id).name, random_feed(graph, id, seed));
+  }
+  return out;
+}
+
+/// What is given, the others at the end of their ranges.
+DimBindings all_sizes(const Planned& planned) {
+  DimBindings sizes = planned.sizes;
+  std::vector<std::string> guessed;
+  for (const auto& [name, symbol] : planned.compiled.program.symbols) {
+    if (!sizes.emplace(name, Dim(symbol.hi())).second) continue;
+    guessed.push_back(str(name, "=", symbol.hi()));
+  }
+  if (!guessed.empty()) note("sizes at the end of their ranges: " + join(guessed, ", "));
+  return sizes;
+}
+
 }  // namespace
 
 TargetOptions target_options(const Args& args, std::string_view backend) {
@@ -137,48 +186,41 @@ Planned load_planned(const Args& args) {
   return out;
 }
 
-void set_state(Executor& executor, const std::string& name, const Array& value) {
-  const program::Program& program = executor.program();
-  for (const program::StateBinding& s : program.states) {
-    if (s.state.name != name) continue;
-    const ir::Type& type = s.state.type;
-    if (value.dtype() != type.dtype || !(shape_of(value.sizes()) == type.shape)) {
-      fail("state '", name, "' is ", type_text(value), ", the program wants ", type);
+void Loaded::set_states() {
+  PackageMemory& memory = executor.memory();
+  for (const program::StateBinding& s : executor.program().states) {
+    const auto value = states.find(s.state.name);
+    if (value == states.end()) {
+      memory.zero_state(s.state.name);
+    } else if (value->second.sizes() == sizes_of(s.state.type.shape)) {
+      memory.set_state(s.state.name, value->second);
+    } else {
+      memory.fill_state(s.state.name, value->second);
     }
-    return executor.memory().set_state(name, value);
   }
-  std::vector<std::string> names;
-  for (const program::StateBinding& s : program.states) names.push_back(s.state.name);
-  fail("there is no state '", name, "'.", suggestion(name, names));
 }
 
 void Loaded::refresh() {
   for (const auto& [name, value] : feeds) executor.set_feed(name, value);
 }
 
-void Loaded::reset(std::uint64_t seed) {
-  for (const program::StateBinding& s : executor.program().states) {
-    executor.memory().set_state(s.state.name, initial_value(s.state, seed));
-  }
-}
-
-Loaded load(Planned planned, std::uint64_t seed) {
-  DimBindings sizes = planned.sizes;
-  std::vector<std::string> guessed;
-  for (const auto& [name, symbol] : planned.compiled.program.symbols) {
-    if (!sizes.emplace(name, Dim(symbol.hi())).second) continue;
-    guessed.push_back(str(name, "=", symbol.hi()));
-  }
-  if (!guessed.empty()) note("sizes at the end of their ranges: " + join(guessed, ", "));
-  const bool symbolic = !planned.compiled.program.symbols.empty();
+Loaded load(Planned planned, std::uint64_t seed, FirstStates first) {
+  const DimBindings sizes = all_sizes(planned);
+  ir::Graph graph = substitute(planned.graph, sizes);
+  std::vector<ir::State> states;
+  for (const program::StateBinding& s : planned.compiled.program.states) states.push_back(s.state);
+  // Where the system has no thread to give, when they are asked for.
+  auto making = std::async(std::launch::async | std::launch::deferred,
+                           [&] { return make_values(graph, states, seed, first); });
   Executor executor(std::move(planned.compiled.program), planned.target->open());
-  if (symbolic) executor.set_sizes(sizes);
-  Loaded out{std::move(planned.target), substitute(planned.graph, sizes), std::move(executor), {}};
-  for (ir::ValueId id : out.graph.feeds) {
-    out.feeds.emplace(out.graph.value(id).name, random_feed(out.graph, id, seed));
-  }
-  out.reset(seed);
+  if (!executor.program().symbols.empty()) executor.set_sizes(sizes);
+  const Clock::time_point loaded_at = Clock::now();
+  Values values = making.get();
+  Loaded out{std::move(planned.target), std::move(graph), std::move(executor),
+             std::move(values.states), std::move(values.feeds)};
+  out.set_states();
   out.refresh();
+  out.states_seconds = seconds_since(loaded_at);
   return out;
 }
 

@@ -42,23 +42,26 @@ struct Planned {
 /// anew.
 Planned load_planned(const Args& args);
 
+/// What states begin as: their initial values, or others of the same spread, which are there sooner
+/// (stand_in_values).
+enum class FirstStates { kInitial, kStandIns };
+
 /// A program in memory with values to run on.
 struct Loaded {
   std::unique_ptr<Target> target;
   ir::Graph graph;  // all sizes are numbers
   Executor executor;
-  Arrays feeds;
+  Arrays states, feeds;
+  double states_seconds = 0;  // from the program's end of loading until both were there
 
+  /// To what they were at the start.
+  void set_states();
   /// Feeds lie in the arena, where steps may write over them: to be called before each run.
   void refresh();
-  /// Initial values by the seed.
-  void reset(std::uint64_t seed);
 };
 
-/// Symbols that nothing says are set to the end of their ranges, and a note says so.
-Loaded load(Planned planned, std::uint64_t seed);
-
-/// UserError unless the value has the dtype and sizes of that state.
-void set_state(Executor& executor, const std::string& name, const Array& value);
+/// Values are made while the program is loaded. Symbols that nothing says are set to the end of
+/// their ranges, and a note says so.
+Loaded load(Planned planned, std::uint64_t seed, FirstStates first);
 
 }  // namespace plait::cli

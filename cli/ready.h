@@ -13,21 +13,17 @@ namespace plait::cli {
 
 struct Ready {
   Loaded loaded;
-  Arrays states;  // those that do not begin as zeros; see stand_in_values
   double compile_seconds = 0;
   bool from_cache = false;
-  double program_seconds = 0, states_seconds = 0, first_run_seconds = 0;
+  double program_seconds = 0, first_run_seconds = 0;
   double seconds = 0;           // all of it
   std::int64_t free_bytes = 0;  // by the driver, behind the first run
 
-  /// To what they were at the start.
-  void set_states();
   /// Seconds of each part; those of the target's are within the others, and in part at once.
   std::vector<std::pair<std::string, double>> parts() const;
 };
 
-/// Values of states and feeds are made while the program is loaded; see stand_in_values. Symbols
-/// that nothing says are set to the end of their ranges, and a note says so.
+/// FILE's program, loaded with stand-ins for its states and run once.
 Ready make_ready(const Args& args, std::uint64_t seed);
 
 /// `0.41 s with the first run: program 20 ms, ... (context 0.2 s, ...)`

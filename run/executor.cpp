@@ -119,22 +119,6 @@ void Executor::begin_run() {
   if (is_stale && program_->persistent_bytes > 0) code_->constants_changed();
 }
 
-DimBindings Executor::sizes_from(const std::map<std::string, Array>& feeds) const {
-  DimBindings sizes;
-  for (const program::Binding& feed : program_->feeds) {
-    const program::View& wanted = program_->view(feed.view);
-    const auto given = feeds.find(feed.name);
-    if (given == feeds.end()) continue;
-    for (std::size_t d = 0; d < wanted.type.shape.size() && d < given->second.sizes().size(); ++d) {
-      const auto symbol = program_->symbols.find(wanted.type.shape[d].text());
-      if (symbol != program_->symbols.end()) {
-        sizes.emplace(symbol->first, Dim(given->second.sizes()[d]));
-      }
-    }
-  }
-  return sizes;
-}
-
 Space& Executor::space_of(program::BufferId buffer) const {
   const program::Region region = program_->buffer(buffer).region;
   return region == program::Region::kArena   ? work()
@@ -242,6 +226,22 @@ void Executor::raise(std::size_t step, const char* error) const {
   std::string by = culprits(*program_, &s, error);
   if (by.empty()) by = "%" + s.name + (s.path.empty() ? "" : " @ " + s.path);
   throw RunError(str(error, " (", by, ", kernel ", s.kernel, ")"));
+}
+
+DimBindings sizes_from(const program::Program& program, const std::map<std::string, Array>& feeds) {
+  DimBindings sizes;
+  for (const program::Binding& feed : program.feeds) {
+    const program::View& wanted = program.view(feed.view);
+    const auto given = feeds.find(feed.name);
+    if (given == feeds.end()) continue;
+    for (std::size_t d = 0; d < wanted.type.shape.size() && d < given->second.sizes().size(); ++d) {
+      const auto symbol = program.symbols.find(wanted.type.shape[d].text());
+      if (symbol != program.symbols.end()) {
+        sizes.emplace(symbol->first, Dim(given->second.sizes()[d]));
+      }
+    }
+  }
+  return sizes;
 }
 
 }  // namespace plait

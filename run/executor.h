@@ -28,10 +28,8 @@ class Executor {
   /// it did. Running and feeding do so too.
   bool follow_memory();
 
-  /// Sizes of the program's symbols, from the shapes of its feeds. UserError when one is missing,
-  /// out of its range, or two feeds disagree.
+  /// Sizes of the program's symbols. UserError when one is missing or out of its range.
   void set_sizes(const DimBindings& sizes);
-  DimBindings sizes_from(const std::map<std::string, Array>& feeds) const;
   const DimBindings& sizes() const { return sizes_; }
 
   void set_feed(const std::string& name, const Array& value);
@@ -110,5 +108,8 @@ class Executor {
   double load_seconds_ = 0;
   std::optional<std::int64_t> measured_bytes_;
 };
+
+/// Sizes of a program's symbols that feeds of these shapes say.
+DimBindings sizes_from(const program::Program& program, const std::map<std::string, Array>& feeds);
 
 }  // namespace plait

@@ -333,7 +333,7 @@ Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
   std::set<std::string> fed = std::exchange(current.fed, {});
   if (!request.ahead || executor.follow_memory()) fed.clear();
   if (!executor.program().symbols.empty()) {
-    DimBindings sizes = executor.sizes_from(request.feeds);
+    DimBindings sizes = sizes_from(executor.program(), request.feeds);
     sizes.insert(request.sizes.begin(), request.sizes.end());
     if (executor.sizes().empty() || !(sizes == executor.sizes())) {
       executor.set_sizes(sizes);

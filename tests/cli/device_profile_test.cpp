@@ -25,7 +25,7 @@ TEST(DeviceProfile, StepsAreTimedApartAndInOneLaunch) {
   planned.target = cuda::make_cuda_target(cuda::make_emulated_device(), nullptr, {});
   planned.graph = ir::parse_graph(kText, "g");
   planned.compiled = compile(planned.graph, *planned.target, {.use_cache = false});
-  cli::Loaded loaded = cli::load(std::move(planned), 0);
+  cli::Loaded loaded = cli::load(std::move(planned), 0, cli::FirstStates::kInitial);
   const profile::Profile p = cli::profiled(loaded, {.runs = 3});
   ASSERT_EQ(p.runs.size(), 3u);
   EXPECT_GT(p.launch_ms, 0);

@@ -192,7 +192,7 @@ TEST_F(PlanCommands, StatesOfAPlanAreGivenAndWritten) {
   io::write_npy(folder / "short.npy", Array::of(DType::f32, {2}, {1, 2}));
   const Outcome bad = call("run " + plan + " --state n=" + folder / "short.npy");
   EXPECT_EQ(bad.code, 1);
-  EXPECT_NE(bad.err.find("state 'n' is f32[2], the program wants f32[6]"), std::string::npos);
+  EXPECT_NE(bad.err.find("state 'n' is f32[2], the graph wants f32[6]"), std::string::npos);
 }
 
 TEST_F(PlanCommands, OneSymbolicPlanServesManySizes) {
