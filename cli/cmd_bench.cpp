@@ -22,6 +22,7 @@ constexpr Flag kBenchFlags[] = {
     kFastFlag,
     kThreadsFlag,
     kMeasureFlag,
+    kTrustFlag,
     kNoFuseFlag,
     kSeedFlag,
     kGraphFlag,

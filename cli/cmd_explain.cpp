@@ -20,6 +20,7 @@ constexpr Flag kExplainFlags[] = {
     kFastFlag,
     kThreadsFlag,
     kMeasureFlag,
+    kTrustFlag,
     kNoFuseFlag,
     kGraphFlag,
     kSetFlag,

@@ -28,6 +28,7 @@ constexpr Flag kPlanFlags[] = {
     kFastFlag,
     kThreadsFlag,
     kMeasureFlag,
+    kTrustFlag,
     kNoFuseFlag,
     kSeedFlag,
     kGraphFlag,

@@ -21,6 +21,7 @@ constexpr Flag kProfileFlags[] = {
     kFastFlag,
     kThreadsFlag,
     kMeasureFlag,
+    kTrustFlag,
     kNoFuseFlag,
     kSeedFlag,
     kGraphFlag,

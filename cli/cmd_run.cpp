@@ -37,6 +37,7 @@ constexpr Flag kRunFlags[] = {
     kFastFlag,
     kSeedFlag,
     {"--rebuild", "", "of a plan: plan it anew when it is for another machine"},
+    kTrustFlag,
     kGraphFlag,
     kSetFlag,
     kJsonFlag,
@@ -159,6 +160,8 @@ Runnable open_graph(const Args& args, std::uint64_t seed, std::unique_ptr<Progre
   if (args.has("--trace-kernels") && !target) {
     throw UsageError("--trace-kernels needs --backend cpu or cuda: only these have programs");
   }
+  if (args.has("--trust"))
+    throw UsageError("--trust is for plans; " + args.words()[0] + " is none");
   ir::Graph graph = chosen_graph(load_checked(args), args);
   require_numbers(graph);
   if (graph.fetches.empty() && graph.nexts.empty() && !args.has("--fetch")) {

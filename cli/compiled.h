@@ -22,6 +22,8 @@ inline constexpr Flag kThreadsFlag{"--threads", "N", "as many as there are cpus 
 inline constexpr Flag kMeasureFlag{"--measure", "",
                                    "time the implementations of contractions, take the fastest"};
 inline constexpr Flag kNoFuseFlag{"--no-fuse", "", "every node its own kernel, for comparison"};
+inline constexpr Flag kTrustFlag{"--trust", "",
+                                 "of a plan: run it as it is written, its code too"};
 inline constexpr Flag kSeedFlag{"--seed", "N", "of initial states and random feeds; 0 unless said"};
 /// What --threads, --fp32, --fast and, for this backend, --device say.
 TargetOptions target_options(const Args& args, std::string_view backend);
@@ -39,7 +41,7 @@ struct Planned {
 
 /// FILE, compiled or read, for the backend and threads that the options name. UserError when a
 /// plan was compiled for another machine or another number of threads, unless --rebuild plans it
-/// anew.
+/// anew, or where it is not what its graph gives, unless --trust takes it as it is written.
 Planned load_planned(const Args& args);
 
 /// What states begin as: their initial values, or others of the same spread, which are there sooner

@@ -264,6 +264,26 @@ TEST_F(PlanCommands, AChangedPlanIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(marker));
 }
 
+/// Printed, edited by hand, read back and run: who says --trust gets what is written.
+TEST_F(PlanCommands, AnEditedPlanRunsWhereItIsTrusted) {
+  const std::string graph = folder / "twice.plait", edited = folder / "edited.plan";
+  io::write_file(graph, {"graph g(x: f32[4]) {\n  %c = constant(value=f32[]{2.0}) : f32[]\n"
+                         "  %y = mul(x, %c) : f32[4]\n  return %y\n}\n"});
+  ASSERT_EQ(call("compile " + graph + " -o " + plan).code, 0);
+  std::string text = call("show " + plan).out;
+  const std::size_t at = text.find("2.0f", text.find("void k_"));
+  ASSERT_NE(at, text.npos) << text;
+  text[at] = '6';
+  io::write_file(edited, {text});
+  EXPECT_NE(call("run " + edited).err.find("is not what this build of Plait plans"), text.npos);
+  const double twice = json("run " + plan)["fetches"][0]["max"];
+  const Outcome trusted = call("run " + edited + " --trust --json");
+  EXPECT_EQ(trusted.code, 0) << trusted.err;
+  EXPECT_NE(trusted.err.find("is run as it is written"), text.npos) << trusted.err;
+  EXPECT_DOUBLE_EQ(Json::parse(trusted.out)["fetches"][0]["max"], 3 * twice);
+  EXPECT_EQ(call("run " + graph + " --trust").code, 2);
+}
+
 /// The log is a record, of the passes too: it is shown as it was written.
 TEST_F(PlanCommands, APlanKeepsItsLog) {
   ASSERT_EQ(call("compile " + file + " -o " + plan).code, 0);
