@@ -41,7 +41,7 @@ struct LoopCall {
   Dim kept_size = 0;
   Dim rows = 1, finish_rows = 0;
   Dim work = 0;        // scalar operations and elements moved, over all rows: how finely to cut
-  std::string kernel;  // id
+  std::string kernel{};  // id
   // Where a target launches blocks: `rows` are those of the kernel, `finish_rows` those of its
   // second stage, and a block has this many threads and bytes of shared memory.
   int threads = 0, block_bytes = 0;
