@@ -30,6 +30,18 @@ bool has_inner(const Kernel& k, int stage) {
   });
 }
 
+bool rounds_first(const Kernel& epilogue, DType dtype) {
+  for (const Let& let : epilogue.lets) {
+    for (const KernelOperand& o : let.operands) {
+      if (o.kind != KernelOperand::kTile) continue;
+      const std::vector<Tape::Step> steps = flatten(let.body).steps;
+      const bool plain = steps.size() == 1 && steps[0].op == ScalarOp::kLoad;
+      if (!plain || let.dtype != dtype || let.reduce != Reduce::kNone) return false;
+    }
+  }
+  return true;
+}
+
 int kept_count(const Kernel& k) {
   return static_cast<int>(
       std::count_if(k.lets.begin(), k.lets.end(), [](const Let& l) { return l.kept; }));

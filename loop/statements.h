@@ -14,6 +14,9 @@ bool is_column_store(const Kernel& kernel, const KernelStore& store);
 
 /// Whether a stage walks the inner points.
 bool has_inner(const Kernel& kernel, int stage);
+/// Whether an epilogue takes its product only as `dtype` has it: it may then be read from a buffer
+/// of that dtype.
+bool rounds_first(const Kernel& epilogue, DType dtype);
 /// Statements whose values are kept for later stages.
 int kept_count(const Kernel& kernel);
 

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "codegen/cuda/product.h"
+#include "loop/statements.h"
 
 namespace plait::cuda {
 namespace {
@@ -316,7 +317,7 @@ Choice Contest::choose(const loop::Contraction& c, const loop::Kernel* epilogue,
   Problem p{c, epilogue, loop::bind(c, largest), largest, std::nullopt, std::nullopt, tuning};
   if (epilogue) {
     p.fused = find_fused(c, *epilogue);
-    p.apart = rounds_first(c, *epilogue) ? c.dtype : DType::f32;
+    p.apart = loop::rounds_first(*epilogue, c.dtype) ? c.dtype : DType::f32;
   }
   return tuning.measure ? measured(p) : guessed(p);
 }

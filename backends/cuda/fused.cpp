@@ -122,16 +122,6 @@ std::optional<Fused> find_fused(const loop::Contraction& c, const loop::Kernel& 
   return Matching(c, epilogue).run();
 }
 
-bool rounds_first(const loop::Contraction& c, const loop::Kernel& epilogue) {
-  for (const Let& let : epilogue.lets) {
-    for (const KernelOperand& o : let.operands) {
-      if (o.kind != KernelOperand::kTile) continue;
-      if (let.dtype != c.dtype || loop::flatten(let.body).steps.size() != 1) return false;
-    }
-  }
-  return true;
-}
-
 LibraryEpilogue epilogue_of(const std::optional<Fused>& f) {
   if (!f) return {};
   return {f->bias >= 0, f->residual >= 0, f->relu};

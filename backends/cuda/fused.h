@@ -23,10 +23,6 @@ struct Fused {
 /// Nothing when the epilogue does anything else.
 std::optional<Fused> find_fused(const loop::Contraction& contraction, const loop::Kernel& epilogue);
 
-/// Whether an epilogue begins with the product rounded to its dtype: it then may be read from a
-/// buffer of that dtype.
-bool rounds_first(const loop::Contraction& contraction, const loop::Kernel& epilogue);
-
 LibraryEpilogue epilogue_of(const std::optional<Fused>& fused);
 
 /// A variant of a step that a library runs: the call's id, and what it does behind the product.

@@ -5,22 +5,10 @@
 
 #include "codegen/cuda/product_element.h"
 #include "codegen/cuda/product_shape.h"
+#include "loop/statements.h"
 
 namespace plait::codegen::cuda {
 namespace {
-
-/// Whether an epilogue takes a sum only as its product's dtype has it.
-bool rounds_first(DType t, const loop::Kernel& epilogue) {
-  for (const loop::Let& let : epilogue.lets) {
-    for (const loop::KernelOperand& o : let.operands) {
-      if (o.kind != loop::KernelOperand::kTile) continue;
-      const std::vector<loop::Tape::Step> steps = loop::flatten(let.body).steps;
-      const bool plain = steps.size() == 1 && steps[0].op == loop::ScalarOp::kLoad;
-      if (!plain || let.dtype != t || let.reduce != loop::Reduce::kNone) return false;
-    }
-  }
-  return true;
-}
 
 /// An epilogue's part of an element's time: its bytes, through one multiprocessor, and its
 /// statements. What a product alone stores is not counted.
@@ -42,7 +30,7 @@ Form form_with(const loop::Contraction& contraction, const loop::Kernel* epilogu
   if (form.swapped) form.element_us *= 4;  // its elements are stored one by one
   const int put = !epilogue ? form.put : form.swapped ? 1 : element_lanes(*epilogue);
   form.packed =
-      put > 1 && is_half(form.dtype) && (!epilogue || rounds_first(form.dtype, *epilogue));
+      put > 1 && is_half(form.dtype) && (!epilogue || loop::rounds_first(*epilogue, form.dtype));
   return form;
 }
 
