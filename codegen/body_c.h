@@ -1,22 +1,19 @@
-// The body of a kernel as C text: statements by stage and level. Used for loop kernels, epilogues
-// on tiles and epilogues inside a generated contraction.
+// The body of a kernel as C text: its statements in loops, by stage and level. Used for loop
+// kernels, epilogues on tiles and epilogues inside a generated contraction.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "codegen/lines.h"
-#include "codegen/scalar_c.h"
-#include "loop/kernel.h"
+#include "codegen/statements.h"
 
 namespace plait::codegen {
 
-class Body {
+class Body final : private Statements {
  public:
   /// `first_buffer` is the number of the kernel's buffer 0 among the function's pointers.
-  Body(const loop::Kernel& kernel, Parameters& parameters, int first_buffer)
-      : k_(kernel), n_(parameters), first_(first_buffer) {}
+  Body(const loop::Kernel& kernel, Parameters& parameters, int first_buffer);
 
   /// Pointers and values of the call.
   void prologue(Lines& out);
@@ -30,18 +27,18 @@ class Body {
   /// Behind all rows.
   void epilogue(Lines& out);
   /// Second function of column reductions: from partial results to the stores.
-  void finish(Lines& out);
+  void finish_columns(Lines& out);
 
   int kept_count() const { return kept_; }
   /// What a task's part of each column reduction takes, in elements of 8 bytes.
   std::vector<Dim> column_sizes() const;
   /// Elements of the widest.
   Dim most_columns() const;
-  bool may_fail() const { return may_fail_; }
 
  private:
-  void count();
-  void let(Lines& out, int i, const std::string& tile);
+  std::string operand_text(int let, int operand, bool inside) override;
+  std::string kept_text(int let) const override;
+  void column_step(Lines& out, int let, const std::string& term) override;
   void stores(Lines& out, int stage, loop::Level level);
   /// Row sums: the clause of a loop that adds to them, the numbers of those that are made of
   /// blocks, and the text with which a block begins.
@@ -49,10 +46,9 @@ class Body {
     std::string clause, begin;
     std::vector<std::string> blocked;
   };
-  void inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
-                  const std::string& tile);
+  void inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end);
   void inner_points(Lines& out, int stage, const std::string& begin, const std::string& end,
-                    const std::string& tile, const RowSums& sums, const std::vector<char>& pass);
+                    const RowSums& sums, const std::vector<char>& pass);
   std::vector<std::vector<char>> passes(int stage) const;
   void prefetches(Lines& out, int stage);
   RowSums declare_sums(Lines& out, int stage);
@@ -71,31 +67,16 @@ class Body {
              const std::string& when);
   void pointers(Lines& out, int stage);
   std::string lanes_text(int stage) const;
-  Piece operand(const loop::Let& let, const loop::KernelOperand& o, const std::string& key,
-                const std::string& tile);
-  std::string element(const loop::KernelLoad& load);
-  std::string element(const loop::KernelLoad& load, loop::Level level, const std::string& key);
+  std::string placed_element(const loop::KernelLoad& load, const std::string& key);
   bool is_hoisted(const loop::KernelOperand& o) const;
   bool is_partial(const loop::KernelOperand& o) const;
-  std::string guard_text(const std::vector<loop::Guard>& guards);
-  bool is_exact(const loop::Let& let) const;
-  std::string value(int i) const;
-  loop::Level store_level(const loop::KernelStore& s) const;
-  bool is_column_store(const loop::KernelStore& s) const;
   std::string inner_number() const;
-  bool has_inner(int stage) const;
-  Piece body_of(Lines& out, int i, const std::string& tile);
 
-  const loop::Kernel& k_;
-  Parameters& n_;
-  int first_;
   int kept_ = 0;
   std::vector<int> kept_of_;          // per let: its row of scratch, or -1
   std::vector<int> column_of_;        // per let: its column, or -1
   std::vector<std::string> extents_;  // text of each inner index's extent
-  bool may_fail_ = false;
-  bool counted_ = false;
-  bool all_hold_ = false;  // the row's guards hold, where text is made now
+  bool all_hold_ = false;             // the row's guards hold, where text is made now
   /// A pointer that is set up before the inner loop, and how far from it an element lies.
   struct Place {
     std::string pointer;

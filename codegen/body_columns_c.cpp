@@ -10,10 +10,8 @@
 namespace plait::codegen {
 namespace {
 
-using loop::KernelOperand;
 using loop::Let;
 using loop::Level;
-using loop::Reduce;
 
 }  // namespace
 
@@ -44,7 +42,8 @@ void Body::open_run(Lines& out, const ColumnRun& run, const std::string& count) 
   const auto area = k_.buffers.size() + at(first_ + run.first);
   out.open(str("for (int column_ = 0; column_ < ", run.count, "; ++column_)"));
   const std::string own = str("p[", area, " + column_]");
-  if (loop::is_blocked_column(k_, let)) {  // f64 for the blocks, behind them f32 for the one that grows
+  if (loop::is_blocked_column(k_,
+                              let)) {  // f64 for the blocks, behind them f32 for the one that grows
     out.add(str("double* const d_ = (double*)", own, " + task * 2 * ", count, ";"));
     out.add(str("float* const c_ = (float*)(d_ + ", count, ");"));
   } else {
@@ -71,10 +70,11 @@ void Body::begin_columns(Lines& out) {
     if (!let.column) continue;
     const std::string type = register_type(let.compute), count = column_count(let);
     const std::string own = str("p[", k_.buffers.size() + at(first_ + column_of_[i]), "]");
-    out.add(loop::is_blocked_column(k_, let) ? str("float* const c", column_of_[i], " = (float*)((double*)",
-                                         own, " + (task * 2 + 1) * ", count, ");")
-                                   : str(type, "* const c", column_of_[i], " = (", type, "*)", own,
-                                         " + task * ", count, ";"));
+    out.add(loop::is_blocked_column(k_, let)
+                ? str("float* const c", column_of_[i], " = (float*)((double*)", own,
+                      " + (task * 2 + 1) * ", count, ");")
+                : str(type, "* const c", column_of_[i], " = (", type, "*)", own, " + task * ",
+                      count, ";"));
   }
 }
 
@@ -102,7 +102,7 @@ void Body::row_done(Lines& out) {
 
 void Body::epilogue(Lines& out) {
   add_columns(out);
-  if (may_fail_) out.add("if (bad_) __atomic_fetch_or(bad, bad_, __ATOMIC_RELAXED);");
+  if (may_fail()) out.add("if (bad_) __atomic_fetch_or(bad, bad_, __ATOMIC_RELAXED);");
 }
 
 /// Which elements a task of the second function takes; `end` is that of the widest column.
@@ -134,8 +134,7 @@ void Body::add_tasks(Lines& out) {
   }
 }
 
-void Body::finish(Lines& out) {
-  count();
+void Body::finish_columns(Lines& out) {
   for (std::size_t b = 0; b < k_.buffers.size(); ++b) {
     const std::string type = memory_type(k_.buffers[b].dtype);
     out.add(str(type, "* const b", b + at(first_), " = (", type, "*)p[", b + at(first_), "];"));
@@ -160,33 +159,7 @@ void Body::finish(Lines& out) {
       rest = str("(", rest, " / ", extents_[x], ")");
     }
     const std::string whole = blocked ? str("(float)", c, "[j]") : c + "[j]";
-    std::string result = whole;
-    if (let.finish) {
-      std::vector<Piece> operands;
-      for (const KernelOperand& o : let.operands) {
-        if (o.kind == KernelOperand::kNumber) {
-          operands.push_back({number_text(let.compute, o.number), false});
-        } else if (o.kind == KernelOperand::kLoad) {
-          const DType held = k_.buffers[at(o.load.buffer)].dtype;
-          operands.push_back({str("(", register_type(let.compute), ")",
-                                  loaded_text(held, str("b", o.load.buffer + first_, "[",
-                                                        index_text(o.load.offset, n_), "]"))),
-                              false});
-        } else {
-          operands.push_back({});
-        }
-      }
-      result = as_number(formula(let.finish, let.compute, operands, whole, str("f", i), n_,
-                                 [&](const std::string& line) { out.add(line); }),
-                         let.compute);
-    }
-    out.add(str("const ", register_type(let.dtype), " v", i, " = ",
-                rounded_text(let.compute, let.dtype, result), ";"));
-    for (const loop::KernelStore& s : k_.stores) {
-      if (s.let != static_cast<int>(i)) continue;
-      out.add(str("b", s.buffer + first_, "[", index_text(s.offset, n_),
-                  "] = ", stored_text(k_.buffers[at(s.buffer)].dtype, str("v", i)), ";"));
-    }
+    finish_column(out, static_cast<int>(i), whole);
     out.close();
   }
 }

@@ -16,7 +16,6 @@ namespace {
 using loop::KernelOperand;
 using loop::Let;
 using loop::Level;
-using loop::Reduce;
 
 /// The mask and the other value's bits, once per row.
 std::string mask_text(DType held, double otherwise, const std::string& key) {
@@ -55,9 +54,10 @@ std::vector<std::string> Body::row_guards(int stage) {
 }
 
 /// An element through a pointer that was set up before the inner loop, where there is one.
-std::string Body::element(const loop::KernelLoad& load, Level level, const std::string& key) {
-  const auto place = level == Level::kInner ? places_.find(key) : places_.end();
-  if (place == places_.end()) return element(load);
+std::string Body::placed_element(const loop::KernelLoad& load, const std::string& key) {
+  const bool moves = level_of(k_, load.offset) == Level::kInner;
+  const auto place = moves ? places_.find(key) : places_.end();
+  if (place == places_.end()) return element(load.buffer, load.offset);
   Dim inside = place->second.distance;
   for (const loop::KernelIndex& x : k_.inner) {
     inside = inside + loop::coefficient_of(load.offset, x.symbol).coefficient *
@@ -106,20 +106,15 @@ void Body::pointers(Lines& out, int stage) {
       const bool is_load = o.kind == KernelOperand::kLoad;
       const std::string holds = is_hoisted(o) && !all_hold_ ? str("h", i, "_", j) : "";
       if (!holds.empty()) {
-        const DType held = is_load ? k_.buffers[at(o.load.buffer)].dtype : k_.lets[at(o.let)].dtype;
         out.add(str("const int ", holds, " = ", guard_text(o.guards), ";"));
-        out.add(mask_text(held, o.otherwise, str(i, "_", j)));
+        out.add(mask_text(dtype_of(o), o.otherwise, str(i, "_", j)));
       }
       if (is_load && !is_partial(o)) place(out, o.load, str("q", i, "_", j), true, holds);
     }
   }
   for (std::size_t j = 0; j < k_.stores.size(); ++j) {
     const loop::KernelStore& s = k_.stores[j];
-    const Let& let = k_.lets[at(s.let)];
-    const int when = let.reduce == Reduce::kNone ? let.stage : let.stage + 1;
-    if (!is_column_store(s) && store_level(s) == Level::kInner && when == stage) {
-      place(out, {s.buffer, s.offset}, str("z", j), false, "");
-    }
+    if (is_inner_store(s, stage)) place(out, {s.buffer, s.offset}, str("z", j), false, "");
   }
 }
 

@@ -4,6 +4,7 @@
 #include "base/at.h"
 #include "base/text.h"
 #include "codegen/body_c.h"
+#include "loop/statements.h"
 #include "loop/sum_blocks.h"
 
 namespace plait::codegen {
@@ -31,21 +32,8 @@ std::string simd_operation(Reduce reduce, DType compute) {
 
 }  // namespace
 
-bool Body::has_inner(int stage) const {
-  for (const Let& let : k_.lets) {
-    if (let.stage == stage && let.level == Level::kInner) return true;
-  }
-  for (const loop::KernelStore& s : k_.stores) {
-    const Let& let = k_.lets[at(s.let)];
-    const int when = let.reduce == Reduce::kNone ? let.stage : let.stage + 1;
-    if (!is_column_store(s) && store_level(s) == Level::kInner && when == stage) return true;
-  }
-  return false;
-}
-
 void Body::prologue(Lines& out) {
-  count();
-  if (may_fail_) out.add("int bad_ = 0;");
+  if (may_fail()) out.add("int bad_ = 0;");
   for (std::size_t b = 0; b < k_.buffers.size(); ++b) {
     const std::string type = memory_type(k_.buffers[b].dtype);
     const std::string constant = k_.buffers[b].written ? "" : "const ";
@@ -65,7 +53,7 @@ void Body::prologue(Lines& out) {
   }
   begin_columns(out);
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
-    if (k_.lets[i].level == Level::kCall) let(out, static_cast<int>(i), "");
+    if (k_.lets[i].level == Level::kCall) let(out, static_cast<int>(i));
   }
   stores(out, 0, Level::kCall);
 }
@@ -92,7 +80,7 @@ std::string Body::lanes_text(int stage) const {
     }
   }
   for (const loop::KernelStore& s : k_.stores) {
-    if (k_.lets[at(s.let)].stage == stage && !is_column_store(s)) see(s.buffer, s.offset);
+    if (k_.lets[at(s.let)].stage == stage && !is_column_store(k_, s)) see(s.buffer, s.offset);
   }
   std::int64_t best = 0, lanes = kRegister / narrowest;
   double least = 0;
@@ -143,7 +131,7 @@ std::vector<std::vector<char>> Body::passes(int stage) const {
         only_columns && !l.kept && l.index.empty() && (l.column || l.reduce == Reduce::kNone);
   }
   for (const loop::KernelStore& s : k_.stores) {
-    only_columns = only_columns && (is_column_store(s) || store_level(s) != Level::kInner);
+    only_columns = only_columns && (is_column_store(k_, s) || store_level(k_, s) != Level::kInner);
   }
   if (!only_columns || columns.size() <= kMost) return {all};
   const std::size_t count = (columns.size() + kMost - 1) / kMost;
@@ -160,16 +148,15 @@ std::vector<std::vector<char>> Body::passes(int stage) const {
   return out;
 }
 
-void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end,
-                      const std::string& tile) {
+void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std::string& end) {
   const RowSums sums = declare_sums(out, stage);
-  if (!has_inner(stage) || inner_count(k_).is(0)) return;
+  if (!has_inner(k_, stage) || inner_count(k_).is(0)) return;
   prefetches(out, stage);
   const std::vector<std::vector<char>> all = passes(stage);
   const auto loops = [&] {
     pointers(out, stage);
     for (const std::vector<char>& pass : all) {
-      inner_points(out, stage, begin, end, tile, sums, pass);
+      inner_points(out, stage, begin, end, sums, pass);
     }
   };
   // Most rows of a padded image lie inside of it: their loop has no masks.
@@ -189,8 +176,7 @@ void Body::inner_loop(Lines& out, int stage, const std::string& begin, const std
 }
 
 void Body::inner_points(Lines& out, int stage, const std::string& begin, const std::string& end,
-                        const std::string& tile, const RowSums& sums,
-                        const std::vector<char>& pass) {
+                        const RowSums& sums, const std::vector<char>& pass) {
   const loop::RowBlocks cut = sums.blocked.empty() ? loop::RowBlocks{} : loop::row_blocks(k_);
   int outside = 0, inside = 0;  // braces, and of these those within a block
   for (std::size_t x = 0; x < k_.inner.size(); ++x) {
@@ -207,7 +193,7 @@ void Body::inner_points(Lines& out, int stage, const std::string& begin, const s
     }
     if (x + 1 == k_.inner.size()) {
       const std::string lanes = begin.empty() ? lanes_text(stage) : "";
-      const char* const bad = may_fail_ ? " reduction(| : bad_)" : "";
+      const char* const bad = may_fail() ? " reduction(| : bad_)" : "";
       out.add(str("#pragma omp simd", lanes, sums.clause, bad));
     }
     out.open(str("for (int64_t ", name, " = ", from, "; ", name, " < ", to, "; ++", name, ")"));
@@ -220,7 +206,7 @@ void Body::inner_points(Lines& out, int stage, const std::string& begin, const s
     ++outside;
   }
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
-    if (pass[i]) let(out, static_cast<int>(i), tile);
+    if (pass[i]) let(out, static_cast<int>(i));
   }
   stores(out, stage, Level::kInner);
   while (inside-- > 0) out.close();
@@ -230,34 +216,15 @@ void Body::inner_points(Lines& out, int stage, const std::string& begin, const s
 
 void Body::row(Lines& out, const std::string& begin, const std::string& end,
                const std::string& tile) {
+  tile_ = tile;
   for (int stage = 0; stage <= k_.stages; ++stage) {
-    // What the last stage reduced.
+    for (const int i : sums(stage - 1)) finish(out, i, str("a", i));
     for (std::size_t i = 0; i < k_.lets.size(); ++i) {
       const Let& l = k_.lets[i];
-      if (l.reduce == Reduce::kNone || l.column || l.stage != stage - 1) continue;
-      std::string result = str("a", i);
-      if (l.finish) {
-        std::vector<Piece> operands;
-        for (std::size_t j = 0; j < l.operands.size(); ++j) {
-          const KernelOperand& o = l.operands[j];
-          const bool row =
-              o.kind == KernelOperand::kNumber || o.kind == KernelOperand::kLet ||
-              (o.kind == KernelOperand::kLoad && level_of(k_, o.load.offset) != Level::kInner);
-          operands.push_back(row ? operand(l, o, "", "") : Piece{});
-        }
-        result = as_number(formula(l.finish, l.compute, operands, str("a", i), str("f", i), n_,
-                                   [&](const std::string& line) { out.add(line); }),
-                           l.compute);
-      }
-      out.add(str("const ", register_type(l.dtype), " v", i, " = ",
-                  rounded_text(l.compute, l.dtype, result), ";"));
-    }
-    for (std::size_t i = 0; i < k_.lets.size(); ++i) {
-      const Let& l = k_.lets[i];
-      if (l.stage == stage && l.level == Level::kRow) let(out, static_cast<int>(i), tile);
+      if (l.stage == stage && l.level == Level::kRow) let(out, static_cast<int>(i));
     }
     stores(out, stage, Level::kRow);
-    if (stage < k_.stages || has_inner(stage)) inner_loop(out, stage, begin, end, tile);
+    if (stage < k_.stages || has_inner(k_, stage)) inner_loop(out, stage, begin, end);
   }
 }
 

@@ -21,19 +21,10 @@ constexpr const char* kTileArguments =
     "(char* const* p, const int64_t* n, int64_t batch, int64_t m0, int64_t m1, int64_t n0, "
     "int64_t n1, const float* tile, int64_t ld, int* bad)";
 
-/// The indices from their common number, the last running fastest.
-void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::string number,
+/// The indices from their common number.
+void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, const std::string& number,
             Parameters& n) {
-  for (std::size_t i = indices.size(); i-- > 0;) {
-    const std::string name = index_name(indices[i].symbol);
-    if (i == 0) {
-      out.add(str("const int64_t ", name, " = ", number, ";"));
-      break;
-    }
-    const std::string extent = n.text(indices[i].extent);
-    out.add(str("const int64_t ", name, " = ", number, " % ", extent, ";"));
-    number = str("(", number, " / ", extent, ")");
-  }
+  decode(out, indices, number, "int64_t", 0, n);
 }
 
 /// The tile of a row of an epilogue, and the row's own indices.
@@ -108,7 +99,7 @@ Printed print_kernel(const loop::Kernel& given, bool fixed) {
   std::string finish;
   Lines last;
   if (k.has_columns()) {
-    body.finish(last);
+    body.finish_columns(last);
     printed.finish_rows = body.most_columns();
     finish = n.declarations() + last.text();
   }

@@ -1,11 +1,10 @@
-// Statements of a kernel in CUDA C++.
+// What the statements of a kernel in CUDA C++ read and write, and when.
 #include "codegen/cuda/body.h"
 
 #include <algorithm>
 
 #include "base/at.h"
 #include "base/error.h"
-#include "base/text.h"
 
 namespace plait::codegen::cuda {
 namespace {
@@ -15,96 +14,16 @@ using loop::Let;
 using loop::Level;
 using loop::Reduce;
 
-/// Whether an operand is a half of this dtype, or a number that every half has.
-bool is_half_operand(const loop::Kernel& k, const KernelOperand& o, DType dtype) {
-  if (!o.guards.empty() && o.otherwise != 0) return false;
-  switch (o.kind) {
-    case KernelOperand::kNumber:
-      return o.number == 0;
-    case KernelOperand::kTile:
-      return false;
-    case KernelOperand::kLet:
-      return k.lets[at(o.let)].dtype == dtype || k.lets[at(o.let)].dtype == DType::boolean;
-    case KernelOperand::kLoad:
-      break;
-  }
-  const DType held = k.buffers[at(o.load.buffer)].dtype;
-  return held == dtype || held == DType::boolean;
-}
-
-/// Whether a half needs no rounding: the result is one of operands of its own dtype.
-bool is_exact(const loop::Kernel& k, const Let& let) {
-  if (!is_half(let.dtype) || let.compute != DType::f32) return false;
-  using loop::ScalarOp;
-  const loop::Tape tape = loop::flatten(let.body);
-  std::vector<bool> exact;  // of every step
-  for (const loop::Tape::Step& s : tape.steps) {
-    switch (s.op) {
-      case ScalarOp::kLoad:
-        exact.push_back(is_half_operand(k, let.operands[at(s.load)], let.dtype));
-        break;
-      case ScalarOp::kConst:
-        exact.push_back(s.constant == 0);
-        break;
-      case ScalarOp::kMax:
-      case ScalarOp::kMin:
-        exact.push_back(exact[at(s.a)] && exact[at(s.b)]);
-        break;
-      case ScalarOp::kSelect:
-        exact.push_back(exact[at(s.b)] && exact[at(s.c)]);
-        break;
-      case ScalarOp::kNeg:
-      case ScalarOp::kAbs:
-        exact.push_back(exact[at(s.a)]);
-        break;
-      default:
-        exact.push_back(false);
-    }
-  }
-  return exact.back();
-}
-
 }  // namespace
 
-void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::string number,
-            const std::string& type, int lanes, Parameters& n) {
-  const bool vectors = lanes > 0;  // 0: plain rows
-  for (std::size_t i = indices.size(); i-- > 0;) {
-    const std::string name = index_name(indices[i].symbol);
-    const bool last = i + 1 == indices.size();
-    const int by = last && vectors ? lanes : 1;
-    std::string here = number;
-    if (i > 0) {
-      const Dim extent = max(floordiv(indices[i].extent, Dim(by)), Dim(1));
-      const std::string size = n.text(extent);
-      here = str(number, " % ", size);
-      number = str("(", number, " / ", size, ")");
-    }
-    if (by > 1) here = str("(", here, ") * ", by);
-    if (last && vectors) {
-      out.add(str("const ", type, " first_ = ", here, ";"));
-      here = "first_";
-    }
-    out.add(str("const ", type, " ", name, " = ", here, ";"));
-  }
-}
-
-std::string step_text(const Let& let, const std::string& a, const std::string& b) {
-  if (let.compute == DType::f32 && let.reduce == Reduce::kMax) {
-    return str("pl_most_f(", a, ", ", b, ")");
-  }
-  return combined_text(let.reduce, let.compute, a, b);
+Dialect dialect_of(const Schedule& schedule) {
+  return {.index_type = schedule.wide ? "int64_t" : "int", .any_zero = true};
 }
 
 Body::Body(const loop::Kernel& kernel, const Schedule& schedule, int lanes, Parameters& parameters,
            std::string tile)
-    : k_(kernel),
-      s_(schedule),
-      lanes_(lanes),
-      n_(parameters),
-      tile_(std::move(tile)),
-      type_(schedule.wide ? "int64_t" : "int") {
-  for (const Let& let : k_.lets) may_fail_ |= !let.index.empty() || divides(let);
+    : Statements(kernel, parameters, dialect_of(schedule), 0), s_(schedule), lanes_(lanes) {
+  tile_ = std::move(tile);
   find_reads();
   find_fixed();
   find_rounded();
@@ -116,7 +35,7 @@ void Body::find_rounded() {
   for (const loop::KernelStore& s : k_.stores) {
     const Let& let = k_.lets[at(s.let)];
     rounded_by_store_[at(s.let)] = is_packed(s) && let.dtype == DType::bf16 && !let.kept &&
-                                   let.compute == DType::f32 && !is_exact(k_, let);
+                                   let.compute == DType::f32 && !as_is_[at(s.let)];
   }
   for (const loop::KernelStore& s : k_.stores) {
     if (!is_packed(s)) rounded_by_store_[at(s.let)] = false;
@@ -126,38 +45,12 @@ void Body::find_rounded() {
       if (o.kind == KernelOperand::kLet) rounded_by_store_[at(o.let)] = false;
     }
   }
-}
-
-std::string Body::buffer_text(int buffer, const Dim& offset) {
-  return str("b", buffer, "[", index_text(offset, n_), "]");
-}
-
-std::string Body::guard_text(const std::vector<loop::Guard>& guards) {
-  std::vector<std::string> parts;
-  for (const loop::Guard& g : guards) {
-    const std::string index = index_text(g.index, n_);
-    if (g.index.lo() < g.lo.hi())
-      parts.push_back(str("(", index_text(g.lo, n_), " <= ", index, ")"));
-    if (g.index.hi() >= g.hi.lo())
-      parts.push_back(str("(", index, " < ", index_text(g.hi, n_), ")"));
-  }
-  return parts.empty() ? "1" : join(parts, " & ");
-}
-
-/// An element in a register, or what stands for it where a guard fails.
-std::string Body::guarded_text(const KernelOperand& o, const std::string& loaded) {
-  const bool dead = rowless_ && o.kind == KernelOperand::kLoad;
-  if (o.guards.empty() && !dead) return loaded;
-  DType held = DType::f32;
-  if (o.kind == KernelOperand::kLet) held = k_.lets[at(o.let)].dtype;
-  if (o.kind == KernelOperand::kLoad) held = k_.buffers[at(o.load.buffer)].dtype;
-  return str("((", dead ? "live_ & " : "", guard_text(o.guards), ") ? ", loaded, " : ",
-             other_text(held, o.otherwise), ")");
+  for (std::size_t i = 0; i < k_.lets.size(); ++i) as_is_[i] |= rounded_by_store_[i];
 }
 
 std::string Body::load_text(const KernelOperand& o) {
-  const DType held = k_.buffers[at(o.load.buffer)].dtype;
-  return guarded_text(o, loaded_text(held, buffer_text(o.load.buffer, o.load.offset)));
+  const std::string loaded = loaded_text(dtype_of(o), element(o.load.buffer, o.load.offset));
+  return guarded_text(o, loaded, rowless_ ? "live_" : "");
 }
 
 std::string Body::read_text(int stage, int number) {
@@ -186,54 +79,23 @@ std::string Body::kept_text(int let) const {
                    : str("k", number, "[", place, "]");
 }
 
-Piece Body::operand(const Let& let, int i, int j) {
+std::string Body::operand_text(int i, int j, bool inside) {
+  const Let& let = k_.lets[at(i)];
   const KernelOperand& o = let.operands[at(j)];
-  DType held = DType::f32;
-  Piece p;
-  switch (o.kind) {
-    case KernelOperand::kNumber:
-      return {number_text(let.compute, o.number), false};
-    case KernelOperand::kTile:
-      p.text = guarded_text(o, tile_);
-      break;
-    case KernelOperand::kLet: {
-      const Let& from = k_.lets[at(o.let)];
-      held = from.dtype;
-      const bool again = from.kept && from.stage != let.stage;
-      p.text = guarded_text(o, again               ? kept_text(o.let)
-                               : fixed_[at(o.let)] ? str("v", o.let, "[", lane(), "]")
-                                                   : str("v", o.let));
-      break;
-    }
-    case KernelOperand::kLoad: {
-      held = k_.buffers[at(o.load.buffer)].dtype;
-      const int read = i < 0 ? -1 : read_of_[at(i)][at(j)];
-      p.text = read < 0 ? load_text(o) : read_text(let.stage, read);
-      break;
-    }
+  if (o.kind == KernelOperand::kLoad) {
+    const int read = inside ? read_of_[at(i)][at(j)] : -1;
+    return read < 0 ? load_text(o) : read_text(let.stage, read);
   }
-  p.truth = held == DType::boolean;
-  if (!p.truth && loop::compute_type(held) != let.compute) {
-    p.text = str("(", register_type(let.compute), ")", p.text);
-  }
-  return p;
+  if (o.kind != KernelOperand::kLet) return guarded_text(o, tile_);
+  const Let& from = k_.lets[at(o.let)];
+  const std::string value = str("v", o.let);
+  return guarded_text(o, from.kept && from.stage != let.stage ? kept_text(o.let)
+                         : fixed_[at(o.let)]                  ? str(value, "[", lane(), "]")
+                                                              : value);
 }
 
-Piece Body::formula_of(Lines& out, int i) {
-  const Let& let = k_.lets[at(i)];
-  std::vector<Piece> operands;
-  for (std::size_t j = 0; j < let.operands.size(); ++j) {
-    operands.push_back(operand(let, i, static_cast<int>(j)));
-    if (let.operands[j].kind == KernelOperand::kNumber) continue;
-    if (let.operands[j].kind == KernelOperand::kLet && let.operands[j].guards.empty()) continue;
-    // Operands become locals, so that each is evaluated once.
-    const std::string local = str("o", i, "_", j);
-    out.add(str("const ", operands[j].truth ? "int" : register_type(let.compute), " ", local, " = ",
-                operands[j].text, ";"));
-    operands[j].text = local;
-  }
-  return formula(let.body, let.compute, operands, "", str("t", i), n_,
-                 [&](const std::string& line) { out.add(line); });
+std::string Body::value_text(int let) const {
+  return fixed_[at(let)] ? str("v", let, "[", lane(), "]") : Statements::value_text(let);
 }
 
 void Body::column_step(Lines& out, int i, const std::string& term) {
@@ -247,49 +109,13 @@ void Body::column_step(Lines& out, int i, const std::string& term) {
   out.add(str(s_.whole_rows && !s_.even ? "if (live_) " : "", place, " = ", next, ";"));
 }
 
-void Body::let(Lines& out, int i) {
-  const Let& let = k_.lets[at(i)];
-  const Piece p = formula_of(out, i);
-  if (let.reduce != Reduce::kNone) {
-    const std::string term = as_number(p, let.compute);
-    if (let.column) {
-      column_step(out, i, term);
-    } else {
-      out.add(str("a", i, " = ", step_text(let, str("a", i), term), ";"));
-    }
-    return;
-  }
-  std::string rounded;
-  if (p.truth) {
-    rounded = let.dtype == DType::boolean
-                  ? p.text
-                  : rounded_text(let.compute, let.dtype, as_number(p, let.compute));
-  } else {
-    const bool as_is = is_exact(k_, let) || rounded_by_store_[at(i)];
-    rounded = as_is ? p.text : rounded_text(let.compute, let.dtype, p.text);
-  }
-  if (!let.index.empty()) {
-    out.add(str("const int64_t w", i, " = ", rounded, ";"));
-    out.add(str("const int e", i, " = (uint64_t)w", i, " >= (uint64_t)", n_.text(let.index_extent),
-                ";"));
-    out.add(str("bad_ |= e", i, ";"));
-    out.add(str("const ", type_, " ", index_name(let.index), " = e", i, " ? 0 : (", type_, ")w", i,
-                ";"));
-    rounded = index_name(let.index);
-  }
-  out.add(fixed_[at(i)] ? str("v", i, "[", lane(), "] = ", rounded, ";")
-                        : str("const ", register_type(let.dtype), " v", i, " = ", rounded, ";"));
-  if (let.kept) out.add(str(kept_text(i), " = v", i, ";"));
-}
-
 void Body::call(Lines& out, const std::string& once) {
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     if (k_.lets[i].level == Level::kCall) let(out, static_cast<int>(i));
   }
   for (const loop::KernelStore& s : k_.stores) {
-    if (k_.lets[at(s.let)].column || store_level(k_, s) != Level::kCall) continue;
-    out.add(str("if (", once, ") ", buffer_text(s.buffer, s.offset), " = ",
-                stored_text(k_.buffers[at(s.buffer)].dtype, str("v", s.let)), ";"));
+    if (is_column_store(k_, s) || store_level(k_, s) != Level::kCall) continue;
+    store(out, s, element(s.buffer, s.offset), str("if (", once, ") "));
   }
 }
 
@@ -302,29 +128,8 @@ void Body::declare_kept(Lines& out) {
   }
 }
 
-/// What a reduction of the stage before ended in.
-void Body::finish_sum(Lines& out, int i) {
-  const Let& let = k_.lets[at(i)];
-  std::string result = str("a", i);
-  if (let.finish) {
-    std::vector<Piece> operands;
-    for (std::size_t j = 0; j < let.operands.size(); ++j) {
-      const KernelOperand& o = let.operands[j];
-      const bool row =
-          o.kind == KernelOperand::kNumber || o.kind == KernelOperand::kLet ||
-          (o.kind == KernelOperand::kLoad && loop::level_of(k_, o.load.offset) != Level::kInner);
-      operands.push_back(row ? operand(let, -1, static_cast<int>(j)) : Piece{});
-    }
-    result = as_number(formula(let.finish, let.compute, operands, result, str("f", i), n_,
-                               [&](const std::string& line) { out.add(line); }),
-                       let.compute);
-  }
-  out.add(str("const ", register_type(let.dtype), " v", i, " = ",
-              rounded_text(let.compute, let.dtype, result), ";"));
-}
-
 void Body::row(Lines& out, int stage, const std::string& once) {
-  for (int i : sums(stage - 1)) finish_sum(out, i);
+  for (int i : sums(stage - 1)) finish(out, i, str("a", i));
   for (std::size_t i = 0; i < k_.lets.size(); ++i) {
     const Let& l = k_.lets[i];
     if (l.stage == stage && l.level == Level::kRow && !l.column) let(out, static_cast<int>(i));
@@ -343,7 +148,7 @@ void Body::row(Lines& out, int stage, const std::string& once) {
 /// they all have to have read it.
 void Body::row_stores(Lines& out, int stage, const std::string& once) {
   for (const loop::KernelStore& s : k_.stores) {
-    if (k_.lets[at(s.let)].column || store_level(k_, s) != Level::kRow) continue;
+    if (is_column_store(k_, s) || store_level(k_, s) != Level::kRow) continue;
     if (store_stage(k_, s) != stage) continue;
     const bool meets = std::any_of(k_.lets.begin(), k_.lets.end(), [&](const Let& l) {
       return std::any_of(l.operands.begin(), l.operands.end(), [&](const KernelOperand& o) {
@@ -353,8 +158,7 @@ void Body::row_stores(Lines& out, int stage, const std::string& once) {
       });
     });
     if (meets && s_.along > 1) row_barrier(out, s_);
-    out.add(str("if (", once, ") ", buffer_text(s.buffer, s.offset), " = ",
-                stored_text(k_.buffers[at(s.buffer)].dtype, str("v", s.let)), ";"));
+    store(out, s, element(s.buffer, s.offset), str("if (", once, ") "));
   }
 }
 
@@ -366,17 +170,6 @@ void Body::row_columns(Lines& out, int stage, const std::string& live) {
     let(out, static_cast<int>(i));
     out.close();
   }
-}
-
-std::vector<int> Body::sums(int stage) const {
-  std::vector<int> out;
-  for (std::size_t i = 0; i < k_.lets.size(); ++i) {
-    const Let& l = k_.lets[i];
-    if (l.reduce != Reduce::kNone && !l.column && l.stage == stage) {
-      out.push_back(static_cast<int>(i));
-    }
-  }
-  return out;
 }
 
 void Body::declare_sums(Lines& out, int stage) {
@@ -397,29 +190,6 @@ bool Body::loads_stored(int stage) const {
     }
   }
   return false;
-}
-
-void Body::finish_column(Lines& out, int i, const std::string& sum) {
-  const Let& let = k_.lets[at(i)];
-  std::string result = sum;
-  if (let.finish) {
-    std::vector<Piece> operands;
-    for (std::size_t j = 0; j < let.operands.size(); ++j) {
-      const KernelOperand::Kind kind = let.operands[j].kind;
-      const bool known = kind == KernelOperand::kNumber || kind == KernelOperand::kLoad;
-      operands.push_back(known ? operand(let, -1, static_cast<int>(j)) : Piece{});
-    }
-    result = as_number(formula(let.finish, let.compute, operands, sum, str("f", i), n_,
-                               [&](const std::string& line) { out.add(line); }),
-                       let.compute);
-  }
-  out.add(str("const ", register_type(let.dtype), " v", i, " = ",
-              rounded_text(let.compute, let.dtype, result), ";"));
-  for (const loop::KernelStore& s : k_.stores) {
-    if (s.let != i) continue;
-    out.add(str(buffer_text(s.buffer, s.offset), " = ",
-                stored_text(k_.buffers[at(s.buffer)].dtype, str("v", i)), ";"));
-  }
 }
 
 }  // namespace plait::codegen::cuda

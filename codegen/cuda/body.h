@@ -6,17 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "codegen/body_c.h"
 #include "codegen/cuda/schedule.h"
-#include "codegen/scalar_c.h"
-#include "loop/kernel.h"
+#include "codegen/statements.h"
 
 namespace plait::codegen::cuda {
-
-/// The indices from their common number, the last running fastest, in vectors of `lanes`: that one
-/// is left in first_ as well.
-void decode(Lines& out, const std::vector<loop::KernelIndex>& indices, std::string number,
-            const std::string& type, int lanes, Parameters& n);
 
 /// The vectors of a thread in a row: `steps` of them written out, the number of each in c_, or 0
 /// for a loop that `open` opens. `open` writes what comes before a vector, and returns how many
@@ -30,18 +23,19 @@ struct Walk {
   std::function<void(Lines&)> still{};  // of `down`: what of `open` is the same for all rows
 };
 
-/// One step of a row's reduction: where zeros of both signs meet, the sign may be either's.
-std::string step_text(const loop::Let& let, const std::string& a, const std::string& b);
+/// Indices are ints where these suffice.
+Dialect dialect_of(const Schedule& schedule);
 
-class Body {
+class Body final : private Statements {
  public:
   /// `tile`: text of the tile's element, for an epilogue. `lanes`: 1 for what is left over of a
   /// flat kernel, else the schedule's.
   Body(const loop::Kernel& kernel, const Schedule& schedule, int lanes, Parameters& parameters,
        std::string tile = "");
 
-  bool may_fail() const { return may_fail_; }
-  const std::string& index_type() const { return type_; }
+  using Statements::finish_column;
+  using Statements::may_fail;
+  using Statements::sums;
 
   /// From here on, live_ says whether a thread has a row. Those that have none load nothing: their
   /// row is another's, who may store where it was loaded from.
@@ -70,10 +64,6 @@ class Body {
   void inner(Lines& out, int stage, const Walk& walk, const std::string& live);
   /// Column reductions that have one value per row.
   void row_columns(Lines& out, int stage, const std::string& live);
-  /// The last step of a column reduction, from `sum`, and its stores; inner indices are in scope.
-  void finish_column(Lines& out, int let, const std::string& sum);
-  /// Row reductions of a stage, in the order of their lets.
-  std::vector<int> sums(int stage) const;
   /// Whether a stage loads what an earlier one stored, by another thread perhaps.
   bool loads_stored(int stage) const;
   /// Everything at one point, all indices in scope: for an epilogue in another kernel. Values of
@@ -89,19 +79,15 @@ class Body {
     int place = -1;  // in shared memory, as reserve() gave it
   };
 
+  std::string operand_text(int let, int operand, bool inside) override;
+  std::string kept_text(int let) const override;
+  std::string value_text(int let) const override;
+  void column_step(Lines& out, int let, const std::string& term) override;
   void find_reads();
   Read::Reach reach_of(const loop::KernelOperand& o) const;
-  std::string buffer_text(int buffer, const Dim& offset);
-  std::string guard_text(const std::vector<loop::Guard>& guards);
-  std::string guarded_text(const loop::KernelOperand& o, const std::string& loaded);
   /// An element of memory in a register.
   std::string load_text(const loop::KernelOperand& o);
   std::string read_text(int stage, int number);
-  Piece operand(const loop::Let& let, int i, int j);
-  Piece formula_of(Lines& out, int i);
-  void let(Lines& out, int i);
-  void column_step(Lines& out, int i, const std::string& term);
-  void finish_sum(Lines& out, int i);
   void vector_load(Lines& out, int stage, std::size_t read, bool split);
   void vector_loads(Lines& out, int stage, bool split);
   void open_lanes(Lines& out);
@@ -126,14 +112,9 @@ class Body {
   bool is_vector_store(const loop::KernelStore& s) const;
   bool is_packed(const loop::KernelStore& s) const;
   std::string lane() const { return lanes_ == 1 ? "0" : "l_"; }
-  std::string kept_text(int let) const;
 
-  const loop::Kernel& k_;
   const Schedule& s_;
   int lanes_;
-  Parameters& n_;
-  std::string tile_, type_;
-  bool may_fail_ = false;
   bool split_ = false;                     // loads of all vectors come first
   bool rowless_ = false;                   // see some_have_no_row()
   bool late_ = false;                      // stores of all vectors come last

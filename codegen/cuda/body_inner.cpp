@@ -67,10 +67,8 @@ void Body::fixed(Lines& out, const Walk& walk) {
 }
 
 bool Body::has_inner_stores(int stage) const {
-  return std::any_of(k_.stores.begin(), k_.stores.end(), [&](const loop::KernelStore& s) {
-    return !k_.lets[at(s.let)].column && store_level(k_, s) == Level::kInner &&
-           store_stage(k_, s) == stage;
-  });
+  return std::any_of(k_.stores.begin(), k_.stores.end(),
+                     [&](const loop::KernelStore& s) { return is_inner_store(s, stage); });
 }
 
 bool Body::is_vector_store(const loop::KernelStore& s) const {
@@ -89,8 +87,7 @@ bool Body::is_packed(const loop::KernelStore& s) const {
 void Body::rooms(Lines& out, int stage, int steps) {
   for (std::size_t j = 0; j < k_.stores.size(); ++j) {
     const loop::KernelStore& s = k_.stores[j];
-    if (k_.lets[at(s.let)].column || store_level(k_, s) != Level::kInner) continue;
-    if (store_stage(k_, s) != stage) continue;
+    if (!is_inner_store(s, stage)) continue;
     const DType dtype = k_.buffers[at(s.buffer)].dtype;
     out.add(str("alignas(16) ", is_packed(s) ? "float" : memory_type(dtype), " z", j,
                 steps > 0 ? str("[", steps, "]") : "", "[", lanes_, "];"));
@@ -101,7 +98,8 @@ void Body::open_lanes(Lines& out) {
   if (lanes_ > 1) {
     out.add("#pragma unroll");
     out.open(str("for (int l_ = 0; l_ < ", lanes_, "; ++l_)"));
-    out.add(str("const ", type_, " ", index_name(k_.inner.back().symbol), " = first_ + l_;"));
+    out.add(str("const ", dialect_.index_type, " ", index_name(k_.inner.back().symbol),
+                " = first_ + l_;"));
   } else {
     out.open("");
   }
@@ -117,8 +115,7 @@ void Body::lanes(Lines& out, int stage) {
   }
   for (std::size_t j = 0; j < k_.stores.size(); ++j) {
     const loop::KernelStore& s = k_.stores[j];
-    if (k_.lets[at(s.let)].column || store_level(k_, s) != Level::kInner) continue;
-    if (store_stage(k_, s) != stage) continue;
+    if (!is_inner_store(s, stage)) continue;
     const std::string value = str("v", s.let);
     const std::string held =
         is_packed(s) ? value : stored_text(k_.buffers[at(s.buffer)].dtype, value);
@@ -132,8 +129,7 @@ void Body::stores(Lines& out, int stage, const std::string& live) {
   if (!live.empty()) out.open(str("if (", live, ")"));
   for (std::size_t j = 0; j < k_.stores.size(); ++j) {
     const loop::KernelStore& s = k_.stores[j];
-    if (k_.lets[at(s.let)].column || store_level(k_, s) != Level::kInner) continue;
-    if (store_stage(k_, s) != stage) continue;
+    if (!is_inner_store(s, stage)) continue;
     if (is_vector_store(s)) {
       const char* const move = !is_packed(s)                  ? "pl_move<"
                                : rounded_by_store_[at(s.let)] ? "pl_put_bf16<"
@@ -145,10 +141,10 @@ void Body::stores(Lines& out, int stage, const std::string& live) {
     if (lanes_ > 1) {
       out.add("#pragma unroll");
       out.open(str("for (int l_ = 0; l_ < ", lanes_, "; ++l_)"));
-      out.add(str("const ", type_, " ", index_name(k_.inner.back().symbol), " = first_ + l_;"));
+      out.add(str("const ", dialect_.index_type, " ", index_name(k_.inner.back().symbol),
+                  " = first_ + l_;"));
     }
-    out.add(
-        str(buffer_text(s.buffer, s.offset), " = z", j, late_ ? "[c_]" : "", "[", lane(), "];"));
+    out.add(str(element(s.buffer, s.offset), " = z", j, late_ ? "[c_]" : "", "[", lane(), "];"));
     if (lanes_ > 1) out.close();
   }
   if (!live.empty()) out.close();

@@ -2,7 +2,6 @@
 #include "codegen/cuda/product_element.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 
 #include "base/at.h"

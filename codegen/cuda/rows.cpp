@@ -213,7 +213,7 @@ void Writer::across(Lines& out, const Body& body, int stage) {
   if (sums.empty() || s_.along == 1) return;
   const auto type = [&](int i) { return register_type(k_.lets[at(i)].compute); };
   const auto combined = [&](int i, const std::string& b) {
-    return str("a", i, " = ", step_text(k_.lets[at(i)], str("a", i), b), ";");
+    return str("a", i, " = ", step_text(dialect_of(s_), k_.lets[at(i)], str("a", i), b), ";");
   };
   if (!s_.turned) {
     out.add("#pragma unroll");

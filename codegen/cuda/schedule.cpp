@@ -377,32 +377,6 @@ void row_barrier(Lines& out, const Schedule& s) {
   out.barrier();
 }
 
-Level store_level(const Kernel& k, const loop::KernelStore& s) {
-  const Let& let = k.lets[at(s.let)];
-  const Level known = let.reduce == Reduce::kNone ? let.level : Level::kRow;
-  return std::max({known, loop::level_of(k, s.offset), let.stage > 0 ? Level::kRow : Level::kCall});
-}
-
-int store_stage(const Kernel& k, const loop::KernelStore& s) {
-  const Let& let = k.lets[at(s.let)];
-  return let.reduce == Reduce::kNone ? let.stage : let.stage + 1;
-}
-
-bool has_inner(const Kernel& k, int stage) {
-  for (const Let& let : k.lets) {
-    if (let.stage == stage && let.level == Level::kInner) return true;
-  }
-  return std::any_of(k.stores.begin(), k.stores.end(), [&](const loop::KernelStore& s) {
-    return !k.lets[at(s.let)].column && store_level(k, s) == Level::kInner &&
-           store_stage(k, s) == stage;
-  });
-}
-
-int kept_count(const Kernel& k) {
-  return static_cast<int>(
-      std::count_if(k.lets.begin(), k.lets.end(), [](const Let& l) { return l.kept; }));
-}
-
 bool is_wide(const Kernel& k) {
   const auto large = [](const Dim& d) { return !fits_int(d); };
   // Numbers of vectors are rounded up to whole blocks.

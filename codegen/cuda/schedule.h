@@ -7,7 +7,7 @@
 
 #include "base/device_model.h"
 #include "codegen/lines.h"
-#include "loop/kernel.h"
+#include "loop/statements.h"
 
 namespace plait::codegen::cuda {
 
@@ -62,12 +62,5 @@ bool varies(const loop::Kernel& kernel, const Dim& d);
 
 /// Whether an expression changes with the rows.
 bool mentions_rows(const loop::Kernel& kernel, const Dim& d);
-
-/// When and where a store happens.
-loop::Level store_level(const loop::Kernel& kernel, const loop::KernelStore& store);
-int store_stage(const loop::Kernel& kernel, const loop::KernelStore& store);
-/// Whether a stage walks the inner points.
-bool has_inner(const loop::Kernel& kernel, int stage);
-int kept_count(const loop::Kernel& kernel);
 
 }  // namespace plait::codegen::cuda

@@ -118,7 +118,7 @@ inline void compare(const Kernel& k, const DimBindings& bindings = {}, bool fixe
   OracleCase c{"the kernel", std::nullopt, std::make_shared<const Kernel>(k), bindings, {}};
   c.elements = sizes_of(k, bindings);
   const std::vector<Bytes> given = random_buffers(c, 7, false, bound);
-  Oracle want = oracle_of(c, given, Dialect::kCuda);
+  Oracle want = oracle_of(c, given, SumOrder::kCuda);
   EXPECT_EQ(bits_of(want.faults), expected_bad);
   OracleCounts counts;
   std::vector<Bytes> in_c = given;

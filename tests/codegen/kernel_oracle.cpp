@@ -24,9 +24,9 @@ bool adds(loop::Reduce r) { return r == loop::Reduce::kSum || r == loop::Reduce:
 /// Which statements an order of sums other than the interpreter's may change.
 class Inexact {
  public:
-  Inexact(const OracleCase& c, Dialect dialect)
-      : tile_(c.contraction && is_float(c.contraction->dtype) && dialect == Dialect::kCuda),
-        columns_(dialect == Dialect::kCuda) {
+  Inexact(const OracleCase& c, SumOrder dialect)
+      : tile_(c.contraction && is_float(c.contraction->dtype) && dialect == SumOrder::kCuda),
+        columns_(dialect == SumOrder::kCuda) {
     if (!c.kernel) return;
     for (const loop::Let& let : c.kernel->lets) {
       bool follows = false;
@@ -190,7 +190,7 @@ std::vector<Bytes> random_buffers(const OracleCase& c, std::uint64_t seed, bool 
   return out;
 }
 
-Oracle oracle_of(const OracleCase& c, const std::vector<Bytes>& given, Dialect dialect) {
+Oracle oracle_of(const OracleCase& c, const std::vector<Bytes>& given, SumOrder dialect) {
   const Inexact inexact(c, dialect);
   const std::vector<loop::KernelBuffer> buffers = c.buffers();
   test::Draw draw(7);

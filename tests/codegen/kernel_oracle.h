@@ -31,7 +31,7 @@ std::vector<Bytes> random_buffers(const OracleCase& c, std::uint64_t seed, bool 
 
 /// Whose order of sums a result is held to. C adds the terms of a row in lanes, all others as the
 /// interpreter; CUDA all of them in an order of its own.
-enum class Dialect { kC, kCuda };
+enum class SumOrder { kC, kCuda };
 
 struct Oracle {
   loop::Faults faults;
@@ -44,7 +44,7 @@ struct Oracle {
 /// `given`: the buffers before the run. Sums of floats whose order is not the interpreter's are
 /// moved by max(4, sqrt(terms)) roundings of what they add up, halves that follow by one rounding
 /// of theirs, several times: the result may be off by eight times what that did.
-Oracle oracle_of(const OracleCase& c, const std::vector<Bytes>& given, Dialect dialect);
+Oracle oracle_of(const OracleCase& c, const std::vector<Bytes>& given, SumOrder dialect);
 
 struct OracleCounts {
   std::int64_t compared = 0, exact = 0, open = 0;
