@@ -24,8 +24,8 @@ inline auto members(const loop::AxisOf<Dim>& x) {
   return std::tie(a, b, c, d, e, f);
 }
 inline auto members(const loop::Contraction& x) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = x;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = x;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
 }
 inline auto members(const ProductCall::Part& x) {
   const auto& [a, b, c, d, e, f, g, h, i] = x;
@@ -58,9 +58,9 @@ inline auto members(const LogEntry& x) {
   return std::tie(a, b, c, d);
 }
 inline auto members(const Program& x) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, log,
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, ee, log,
                seconds] = x;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, log,
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, bb, cc, dd, ee, log,
                   seconds);
 }
 // clang-format on
