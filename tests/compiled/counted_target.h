@@ -90,6 +90,7 @@ class CountedTarget : public Target {
   std::string identity() const override { return inner_->identity(); }
   std::string build() const override { return inner_->build(); }
   int threads() const override { return inner_->threads(); }
+  const DeviceModel& device() const override { return inner_->device(); }
   int streams() const override { return inner_->streams(); }
   Decision has_hand(const std::string& op) const override { return inner_->has_hand(op); }
   PrintedLoop print(const loop::Kernel& kernel, bool fixed) const override {
@@ -100,19 +101,20 @@ class CountedTarget : public Target {
     return inner_->print(contraction, epilogue, fixed, variant);
   }
   Choice choose(const loop::Contraction& contraction, const loop::Kernel* epilogue, bool b_constant,
-                const DimBindings& largest, Tuning& tuning) const override {
-    return inner_->choose(contraction, epilogue, b_constant, largest, tuning);
+                const Work& work, const DimBindings& largest, Tuning& tuning) const override {
+    return inner_->choose(contraction, epilogue, b_constant, work, largest, tuning);
   }
-  Choice choose(const LoopCall& call, const DimBindings& largest) const override {
-    return inner_->choose(call, largest);
+  Choice choose(const LoopCall& call, const Work& work, const DimBindings& largest) const override {
+    return inner_->choose(call, work, largest);
   }
-  Choice choose(const HandCall& call, const DimBindings& largest) const override {
-    return inner_->choose(call, largest);
+  Choice choose(const HandCall& call, const Work& work, const DimBindings& largest) const override {
+    return inner_->choose(call, work, largest);
   }
   std::optional<Together> together(const ProductCall::Part& part, bool bare,
                                    const DimBindings& largest) const override {
     return inner_->together(part, bare, largest);
   }
+  void add_code(program::Program& program) const override { inner_->add_code(program); }
   std::unique_ptr<Runtime> open() const override {
     return std::make_unique<CountedRuntime>(inner_->open(), counts_);
   }
