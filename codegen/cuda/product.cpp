@@ -46,12 +46,12 @@ class ProductText {
     if (epilogue_) {
       const std::string piece = element_pieces_ > 0 ? "tile[c_]" : "tile";
       const std::string lane = put_ > 1 ? "[l_]" : element_pieces_ > 0 ? "[0]" : "";
-      ElementTile tile{put_, element_pieces_, sum_type(), piece + lane};
+      // Its own copy: two products of a unit may have the same epilogue.
+      ElementTile tile{put_, element_pieces_, sum_type(), piece + lane, "@_element"};
       if (packed_) tile.value = loaded_text(f_.dtype, tile.value);
       const ElementText element = print_element(
           *epilogue_, 2, errors_ + 1 + static_cast<int>(parameters_.size()), fixed_, tile);
-      before = element.text;  // its own copy: two products of a unit may have the same epilogue
-      replace(before, element.name, "@_element");
+      before = element.text;
       parameters_.insert(parameters_.end(), element.parameters.begin(), element.parameters.end());
     }
     if (s_.core == Core::kPair) add_maps();

@@ -6,7 +6,6 @@
 
 #include "base/at.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "codegen/cuda/body.h"
 #include "codegen/cuda/prepare.h"
 
@@ -73,14 +72,13 @@ class ElementPrinter {
     if (tile_.pieces > 0) asks(ahead);
     const std::string begin = sizes() + buffers();
     ElementText element;
-    element.name = "k_element_" + hex_digits(fnv1a64(begin + body.text()));
     const std::string arrays = tile_.pieces > 0  ? str("int64_t rows, int down, const ", tile_.type,
                                                        " (*tile)[", tile_.lanes, "]")
                                : tile_.lanes > 1 ? str("const ", tile_.type, "* tile")
                                                  : tile_.type + " tile";
-    element.text = function(element.name, arrays + ", int& bad_", begin + body.text());
+    element.text = function(tile_.name, arrays + ", int& bad_", begin + body.text());
     if (tile_.pieces > 0) {
-      element.text += function(element.name + "_ahead", "int count", begin + ahead.text());
+      element.text += function(tile_.name + "_ahead", "int count", begin + ahead.text());
     }
     element.parameters = n_.values();
     return element;

@@ -11,10 +11,11 @@
 namespace plait::codegen::cuda {
 
 struct ElementTile {
-  int lanes = 1;               // neighbours along n, at most element_lanes()
-  int pieces = 0;              // rows, each with its lanes; 0: one place
-  std::string type = "float";  // of an element in the function's parameter
-  std::string value = "tile";  // an element as a float; with lanes, that of lane l_, of piece c_
+  int lanes = 1;                 // neighbours along n, at most element_lanes()
+  int pieces = 0;                // rows, each with its lanes; 0: one place
+  std::string type = "float";    // of an element in the function's parameter
+  std::string value = "tile";    // an element as a float; with lanes, that of lane l_, of piece c_
+  std::string name = "element";  // of the function
 };
 
 /// The text of an epilogue as a device function of one place:
@@ -26,7 +27,7 @@ struct ElementTile {
 /// Its buffer 0 is the word `first_buffer`; sizes stand in the text (they must be numbers) unless
 /// they are in `parameters`: word `first_size` + i.
 struct ElementText {
-  std::string name, text;
+  std::string text;
   std::vector<Dim> parameters;
 };
 ElementText print_element(const loop::Kernel& epilogue, int first_buffer, int first_size,

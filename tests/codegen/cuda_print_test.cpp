@@ -286,8 +286,8 @@ TEST(CudaPrint, AnElementIsWhatItsFormulaMakes) {
   EXPECT_TRUE(element.parameters.empty());
   const std::string call =
       str("extern \"C\" __global__ void each(const pl_words<4> w) {\n  int bad = 0;\n",
-          "  const int i = threadIdx.x;\n  if (i < 30) ", element.name,
-          "(w.v, i / 15, i / 5 % 3, i % 5, ((const float*)w.v[0])[i], bad);\n}\n");
+          "  const int i = threadIdx.x;\n  if (i < 30) element(w.v, i / 15, i / 5 % 3, i % 5, "
+          "((const float*)w.v[0])[i], bad);\n}\n");
   plait::cuda::Device* const device = &device_of_cases();
   const auto module = device->compile({unit_header() + element.text + call}).modules[0];
   std::mt19937 random(3);

@@ -389,7 +389,9 @@ __device__ __forceinline__ void add_rows(const pl_words<10>& w) {
 // A part is an element or, where rows allow it, 16 bytes.
 extern "C" __global__ void NAME_runs(const pl_words<10> w) { sum_runs<1>(w); }
 extern "C" __global__ void NAME_runs_wide(const pl_words<10> w) { sum_runs<kVector>(w); }
-extern "C" __global__ void __launch_bounds__(256) NAME_rows(const pl_words<10> w) { add_rows<1>(w); }
+extern "C" __global__ void __launch_bounds__(256) NAME_rows(const pl_words<10> w) {
+  add_rows<1>(w);
+}
 extern "C" __global__ void __launch_bounds__(256, sizeof(T) < 4 ? 3 : 5)
     NAME_rows_wide(const pl_words<10> w) {
   add_rows<kVector>(w);
