@@ -80,6 +80,14 @@ class Mutator {
   void value(bool& x) {
     if (is_it()) x = !x;
   }
+  void value(DeviceModel& x) {
+    value(x.name);
+    value(x.backend);
+    value(x.processors);
+    value(x.bytes_per_second);
+    value(x.cache_bytes);
+    value(x.step_seconds);
+  }
   /// An id that a file cannot hold (below -1) is none here; the text's changes try those.
   template <class Kind>
   void value(Id<Kind>& x) {
