@@ -187,9 +187,14 @@ Planned load_planned(const Args& args) {
   Planned out;
   const std::string backend = args.text("--backend", "cpu");
   out.target = make_plan_target(backend, target_options(args, backend));
-  out.graph = chosen_graph(load_checked(args), args);
+  const ir::Package package = load_checked(args);
+  out.graph = chosen_graph(package, args);
   out.options = options_from(args);
   out.compiled = compile(out.graph, *out.target, {.plan = out.options});
+  if (const auto made = package.logs.find(out.graph.name); made != package.logs.end()) {
+    DecisionLog& log = out.compiled.program.log;
+    log.insert(log.begin(), made->second.begin(), made->second.end());
+  }
   return out;
 }
 

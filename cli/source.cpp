@@ -70,6 +70,7 @@ ir::Package set_symbols(const io::Import& import, const Args& args) {
   }
   bindings.merge(import.bindings());  // what the document says, where the user says nothing
   ir::Package out;
+  out.logs = import.package.logs;
   for (const ir::Graph& graph : import.package.graphs) {
     out.graphs.push_back(bindings.empty() ? graph : substitute(graph, bindings));
   }

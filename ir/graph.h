@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/log.h"
 #include "ir/attrs.h"
 #include "ir/type.h"
 
@@ -112,6 +113,7 @@ struct Graph {
 /// Several graphs over one table of named states: train, evaluate, accumulate, apply...
 struct Package {
   std::vector<Graph> graphs;
+  std::map<std::string, DecisionLog> logs{};  // by graph: decisions of what made it
 };
 
 /// Every state of the package once, in order of first use; UserError when two graphs disagree.

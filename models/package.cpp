@@ -8,9 +8,10 @@ namespace plait::models {
 
 namespace {
 
-ir::Graph in_precision(Builder& b, const std::optional<DType>& mixed) {
+void add_graph(ir::Package& package, Builder& b, const std::optional<DType>& mixed) {
   DecisionLog log;
-  return mixed ? amp(b.graph(), *mixed, log) : b.take();
+  package.graphs.push_back(mixed ? amp(b.graph(), *mixed, log) : b.take());
+  if (!log.empty()) package.logs.emplace(package.graphs.back().name, std::move(log));
 }
 
 void add_step(const Network& network, const nn::StepOptions& options,
@@ -34,20 +35,20 @@ ir::Package package_of(const Network& network, const Settings& settings,
     network.root.train(false);
     Builder b(network.name);
     b.fetch(network.output, network.forward(b));
-    package.graphs.push_back(in_precision(b, mixed));
+    add_graph(package, b, mixed);
     return package;
   }
   network.root.train(true);
   Builder step("train");
   add_step(network, options, optimizer, step);
-  package.graphs.push_back(in_precision(step, mixed));
+  add_graph(package, step, mixed);
 
   network.root.train(false);
   Builder eval("eval");
   const Tensor output = network.forward(eval);
   eval.fetch("loss", network.loss(eval, output));
   eval.fetch(network.output, output);
-  package.graphs.push_back(in_precision(eval, mixed));
+  add_graph(package, eval, mixed);
   return package;
 }
 
