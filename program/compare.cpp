@@ -1,4 +1,7 @@
 // Two programs compared member by member, as they are saved.
+#include <algorithm>
+#include <iterator>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -9,7 +12,13 @@
 namespace plait::program {
 namespace {
 
-/// The members of a struct as bytes, by name.
+/// Clocks, and what costs are computed from and come to.
+bool is_compared(std::string_view member) {
+  constexpr std::string_view kNot[] = {"log", "seconds", "bound", "device"};
+  return std::find(std::begin(kNot), std::end(kNot), member) == std::end(kNot);
+}
+
+/// The members of a struct as bytes, by name; steps apart.
 class Members {
  public:
   template <class T>
@@ -20,7 +29,7 @@ class Members {
   template <class T>
   Members& operator()(std::string_view name, const T& member) {
     Writer writer;
-    writer.value(member);
+    if constexpr (!std::is_same_v<T, std::vector<Step>>) writer.value(member);
     all_.emplace_back(name, writer.take());
     return *this;
   }
@@ -30,14 +39,16 @@ class Members {
     all_.emplace_back("symbols", writer.take());
   }
 
-  /// The first member that is another there; empty: none is.
-  std::string_view first_other(const Members& there) const {
+  /// Names of members that are another there, in order; steps always.
+  std::vector<std::string_view> others(const Members& there) const {
+    std::vector<std::string_view> out;
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      const std::string_view name = all_[i].first;
-      if (name == "log" || name == "seconds" || name == "device") continue;  // costs and clocks
-      if (all_[i].second != there.all_[i].second) return name;
+      const auto& [name, bytes] = all_[i];
+      if (name == "steps" || (is_compared(name) && bytes != there.all_[i].second)) {
+        out.push_back(name);
+      }
     }
-    return {};
+    return out;
   }
 
  private:
@@ -47,23 +58,25 @@ class Members {
 std::string step_difference(const std::vector<Step>& made, const std::vector<Step>& stored) {
   if (made.size() != stored.size()) return str(stored.size(), " steps, not ", made.size());
   for (std::size_t i = 0; i < made.size(); ++i) {
-    const std::string_view other = Members(made[i]).first_other(Members(stored[i]));
-    if (other.empty()) continue;
+    const std::vector<std::string_view> others = Members(made[i]).others(Members(stored[i]));
+    if (others.empty()) continue;
     const std::string kernels =
-        other == "kernel" ? str(" ", quoted(stored[i].kernel), ", not ", quoted(made[i].kernel))
-                          : "";
-    return str("step ", i + 1, ", ", quoted(made[i].name), ": ", other, kernels);
+        others[0] == "kernel" ? str(" ", quoted(stored[i].kernel), ", not ", quoted(made[i].kernel))
+                              : "";
+    return str("step ", i + 1, ", ", quoted(made[i].name), ": ", others[0], kernels);
   }
-  return "steps";
+  return "";
 }
 
 }  // namespace
 
 std::string difference(const Program& made, const Program& stored) {
-  const std::string_view other = Members(made).first_other(Members(stored));
-  if (other == "steps") return step_difference(made.steps, stored.steps);
-  if (other == "threads") return str(stored.threads, " threads, not ", made.threads);
-  return std::string(other);
+  for (const std::string_view other : Members(made).others(Members(stored))) {
+    if (other == "threads") return str(stored.threads, " threads, not ", made.threads);
+    if (other != "steps") return std::string(other);
+    if (std::string steps = step_difference(made.steps, stored.steps); !steps.empty()) return steps;
+  }
+  return "";
 }
 
 }  // namespace plait::program

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kMagic = "plait-plan ";
 // Raised when members keep their names and change their meaning; names are checked anyway.
-constexpr int kFormat = 6;
+constexpr int kFormat = 7;
 constexpr std::size_t kLongestFirstLine = 80;
 
 /// The bytes behind the first line, when they are those that were written.

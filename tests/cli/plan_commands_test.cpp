@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/allocations.h"
+#include "base/device_model.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "program/program.h"
@@ -154,6 +155,33 @@ TEST_F(PlanCommands, RunsAsPlanned) {
   EXPECT_EQ(p["check"]["arena_resident_bytes"], p["arena_bytes"]);
   EXPECT_EQ(p["check"]["allocations"], 0);
   EXPECT_EQ(p["check"]["heap_growth_bytes"], 0);
+}
+
+TEST_F(PlanCommands, SaysWhatARunIsPredictedToTakeAndByWhichDevice) {
+  const std::string given = folder / "device.txt";
+  DeviceModel device = *built_in_device("cpu");
+  device.name = "a slow one";
+  device.step_seconds = 1;
+  io::write_file(given, {to_text(device)});
+  const Json p = json("plan " + file + " --device " + given);
+  EXPECT_EQ(p["device"]["name"], "a slow one");
+  EXPECT_GE(p["predicted_ms"], 1000);
+  EXPECT_LT(json("plan " + file + " --device cpu")["predicted_ms"], 1000);
+  expect_failed("plan " + file + " --device h200",
+                "--device h200: NVIDIA H200 is a device of --backend cuda, not of cpu");
+  io::write_file(given, {to_text(device).substr(0, 100)});
+  expect_failed("plan " + file + " --device " + given,
+                given + ": the device is cut: its last line is not 'end'");
+}
+
+TEST_F(PlanCommands, APlanKeepsItsDevice) {
+  const std::string given = folder / "device.txt";
+  DeviceModel device = *built_in_device("cpu");
+  device.name = "another";
+  io::write_file(given, {to_text(device)});
+  json("compile " + file + " -o " + plan + " --device " + given);
+  EXPECT_EQ(json("plan " + plan)["device"]["name"], "another");
+  EXPECT_NE(json("plan " + plan + " --device cpu")["device"]["name"], "another");
 }
 
 TEST_F(PlanCommands, OnlySomeBackendsHavePrograms) {
@@ -335,6 +363,8 @@ TEST_F(PlanCommands, ProfileIsReadBack) {
   EXPECT_EQ(p["runs"], 7);
   EXPECT_GT(p["median_ms"], 0);
   EXPECT_GT(p["peak_gflops"], 0);
+  EXPECT_GT(p["predicted_ms"], 0);
+  EXPECT_FALSE(p["worst_predicted"].empty());
   double share = 0;
   int launches = 0;
   std::int64_t operations = 0;

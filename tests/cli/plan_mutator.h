@@ -177,7 +177,7 @@ class Mutator {
 };
 
 inline std::string sealed_plan(const std::string& body) {
-  return str("plait-plan 6 ", hex_digits(fnv1a64(body)), " ", body.size(), "\n", body);
+  return str("plait-plan 7 ", hex_digits(fnv1a64(body)), " ", body.size(), "\n", body);
 }
 
 /// One change of the text: a line, a number, a byte, the end.

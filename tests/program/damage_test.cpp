@@ -19,7 +19,7 @@ std::string refusal(std::string_view bytes) {
 }
 
 /// A first line that fits the body.
-std::string sealed(const std::string& body, const std::string& format = "5") {
+std::string sealed(const std::string& body, const std::string& format = "7") {
   return str("plait-plan ", format, " ", hex_digits(fnv1a64(body)), " ", body.size(), "\n", body);
 }
 
@@ -70,7 +70,7 @@ TEST(ProgramDamage, AnotherVersion) {
   const std::string body = body_of(to_bytes(small_program()));
   EXPECT_EQ(
       refusal(sealed(body, "3")),
-      "my.plan: the plan was written by another version (format '3', this one has 5): compile "
+      "my.plan: the plan was written by another version (format '3', this one has 7): compile "
       "again");
 }
 
