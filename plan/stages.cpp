@@ -148,14 +148,14 @@ void run_stages(Planning& planning, const StageOptions& options) {
 }
 
 std::string text_after(const ir::Graph& graph, const Target& target, const Options& options,
-                       const std::string& name) {
+                       const std::string& name, const program::StateTable& table) {
   const auto stage = std::find_if(std::begin(kStages), std::end(kStages),
                                   [&](const Stage& s) { return s.name == name; });
   if (stage == std::end(kStages)) {
     fail("there is no stage '", name, "'.", suggestion(name, stage_names()), " The stages are ",
          join(stage_names(), ", "));
   }
-  Planning planning(graph, target, options, {});
+  Planning planning(graph, target, options, {}, table);
   run_stages(planning, {.stop_after = name});
   return stage->text(planning);
 }

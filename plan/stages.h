@@ -34,6 +34,6 @@ void run_stages(Planning& planning, const StageOptions& options = {});
 
 /// What one stage leaves of a graph that the passes left. UserError when there is no such stage.
 std::string text_after(const ir::Graph& graph, const Target& target, const Options& options,
-                       const std::string& stage);
+                       const std::string& stage, const program::StateTable& table = {});
 
 }  // namespace plait::plan

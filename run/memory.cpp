@@ -38,13 +38,19 @@ void PackageMemory::add(const program::Program& program, const Placement& placem
     ++moves_;
   }
   if (more_work) {
+    constexpr const char* kWhat = "the arena and workspace";
     work_.reset();
-    work_ = runtime_->allocate(placement.work.bytes, "the arena and workspace");
+    try {
+      work_ = runtime_->allocate(placement.work.bytes, kWhat);
+    } catch (const RunError&) {
+      work_ = runtime_->allocate(work, kWhat);  // the programs that are loaded still run
+      throw;
+    }
   }
   if (more_states) grow_states(program, placement);
 }
 
-/// RunError when the device has less than the program takes, `held` included.
+/// `held`: bytes that are allocated already.
 void PackageMemory::check_fits(const program::Program& p, std::int64_t held) const {
   const std::optional<std::int64_t> free = runtime_->free_bytes();
   if (!free) return;
