@@ -14,8 +14,8 @@ inline PrintedLoop printed_loop(codegen::Printed p) {
   out.call.kernel = p.kernel;
   out.call.function = {p.name, p.parameters};
   out.call.column_sizes = p.column_sizes;
-  out.call.kept = p.kept;
-  out.call.kept_size = p.kept_size;
+  out.call.scratch_rows = p.scratch_rows;
+  out.call.scratch_row_size = p.scratch_row_size;
   out.call.rows = p.rows;
   out.call.finish_rows = p.finish_rows;
   out.text = std::move(p.text);

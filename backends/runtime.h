@@ -20,7 +20,7 @@ inline constexpr const char* kDivisionError = "integer division by zero";
 
 /// How an array lies in memory: elements of `width` bytes, the axes of `sizes` in this order, the
 /// innermost last. The array itself is in row-major order.
-struct Laid {
+struct HostLayout {
   std::int64_t width = 0;
   std::vector<std::int64_t> sizes;
   std::vector<int> order;
@@ -41,7 +41,9 @@ class Space {
   virtual std::int64_t bytes() const = 0;
   virtual void write(std::int64_t offset, const void* from, std::int64_t bytes) = 0;
   /// Writes an array in its layout; false where the host had better do that.
-  virtual bool write_laid(std::int64_t, const void* /*from*/, const Laid&) { return false; }
+  virtual bool write_in_layout(std::int64_t, const void* /*from*/, const HostLayout&) {
+    return false;
+  }
   /// Sets bytes to 0; false where the host had better do that.
   virtual bool zero(std::int64_t /*offset*/, std::int64_t /*bytes*/) { return false; }
   /// Writes the `part` bytes at `offset` again and again behind themselves, until `bytes` are
@@ -58,7 +60,7 @@ class Space {
 /// Where a program's buffers are.
 struct Memory {
   std::vector<char*> buffers;  // by number
-  char* shared = nullptr;           // workspace of the step that runs
+  char* shared = nullptr;      // workspace of the step that runs
   std::int64_t shared_bytes = 0;
   char* side = nullptr;  // workspace of stream 1; stream i has it (i - 1) * side_bytes further
   std::int64_t side_bytes = 0;
@@ -82,7 +84,7 @@ class Code {
   virtual void bind(const DimBindings& sizes, const Memory& memory) = 0;
   /// Takes a feed of the next run, beside the one that runs; it is in its buffer when that run
   /// begins. `from` may be changed on return. False: the caller writes it into the buffer.
-  virtual bool feed(program::ViewId, const void* /*from*/, const Laid&) { return false; }
+  virtual bool feed(program::ViewId, const void* /*from*/, const HostLayout&) { return false; }
   /// Bytes that it holds besides the memory that it was given.
   virtual std::int64_t held_bytes() const { return 0; }
   /// What is constant (see ProductCall) has changed: pack it again.

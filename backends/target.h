@@ -1,5 +1,5 @@
-// The half of the seam that planning sees: what a backend offers, the code of calls as text, and the
-// choice of an implementation with its reasons. It needs no device.
+// The half of the seam that planning sees: what a backend offers, the code of calls as text, and
+// the choice of an implementation with its reasons. It needs no device.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ struct Choice {
   bool fused = false;                 // does what the epilogue does: none is printed
   /// The product is left in the workspace as this dtype, placed as the result would be; the
   /// epilogue is a kernel of its own that reads it there.
-  std::optional<DType> apart{};
-  bool turned = false;  // an epilogue had better run along m: see Part::turned
+  std::optional<DType> separate_epilogue{};
+  bool epilogue_along_m = false;  // an epilogue had better run along m: see Part::epilogue_along_m
   Predicted predicted{};
 };
 
@@ -64,14 +64,14 @@ struct Tuning {
 
 /// Printed code of one kernel, with the call that runs it.
 struct PrintedLoop {
-  LoopCall call;     // arguments are filled in by the caller
-  std::string text;  // of the function or functions
+  LoopCall call;           // arguments are filled in by the caller
+  std::string text;        // of the function or functions
   std::string schedule{};  // how its points are dealt out, for the decision log
 };
 
 /// Products of one shape, bare or each with a kernel behind it, as one launch: how a call is
 /// printed, how many make one launch, and the workspace of each.
-struct Together {
+struct GroupedLaunch {
   PrintedLoop print;
   int most = 0;
   std::int64_t shared_bytes = 0;
@@ -120,8 +120,8 @@ class Target {
                         const DimBindings& largest) const = 0;
   /// For a part that is the whole product, bare, or whose product is left apart; nothing where one
   /// launch of several is no faster.
-  virtual std::optional<Together> together(const ProductCall::Part&, bool /*bare*/,
-                                           const DimBindings&) const {
+  virtual std::optional<GroupedLaunch> grouped_launch(const ProductCall::Part&, bool /*bare*/,
+                                                      const DimBindings&) const {
     return std::nullopt;
   }
   virtual Choice choose(const HandCall& call, const Work& work,

@@ -238,7 +238,8 @@ void run_bench(const Args& args) {
   const std::int64_t more = times.free_bytes - loaded.executor.runtime().free_bytes().value_or(0);
   const program::Program& p = loaded.executor.program();
   std::int64_t operations = 0;
-  for (const program::Step& s : p.steps) operations += evaluate(s.operations, loaded.executor.sizes());
+  for (const program::Step& s : p.steps)
+    operations += evaluate(s.operations, loaded.executor.sizes());
   const double alone_ms = median(times.alone) * 1e3, fed_ms = median(times.with_feeds) * 1e3;
   const double least_ms = *std::min_element(times.alone.begin(), times.alone.end()) * 1e3;
   const double gflops = alone_ms > 0 ? static_cast<double>(operations) / alone_ms * 1e-6 : 0;
@@ -257,7 +258,7 @@ void run_bench(const Args& args) {
                        {"operations", operations},
                        {"gflops", gflops},
                        {"steps", p.steps.size()},
-                       {"one_function", p.whole},
+                       {"one_function", p.single_kernel},
                        {"compile_seconds", ready.compile_seconds},
                        {"compile_from_cache", ready.from_cache},
                        {"load_seconds", loaded.executor.load_seconds()},

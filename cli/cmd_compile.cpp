@@ -35,7 +35,7 @@ constexpr Flag kCompileFlags[] = {
 
 /// Texts that are neither a hand kernel nor the one function of a small program.
 std::size_t generated_functions(const program::Program& p) {
-  std::set<std::string_view> others{program::kWholeFunction};
+  std::set<std::string_view> others{program::kSingleKernel};
   for (const program::Step& step : p.steps) {
     for (const program::Call& call : step.calls) {
       if (const auto* hand = std::get_if<HandCall>(&call)) others.insert(hand->code);
@@ -87,8 +87,8 @@ void run_compile(const Args& args) {
        {"plan", str(where, ", ", bytes_text(static_cast<std::int64_t>(bytes.size())))},
        {"memory", str("states ", bytes_text(p.states_bytes), ", arena ", bytes_text(p.arena_bytes),
                       ", scratch ", bytes_text(p.scratch_bytes))},
-       {"steps", str(p.steps.size(), p.whole ? ", run as one kernel" : "", "; ", kernel_count(p),
-                     " different kernels, ", functions, " generated functions")},
+       {"steps", str(p.steps.size(), p.single_kernel ? ", run as one kernel" : "", "; ",
+                     kernel_count(p), " different kernels, ", functions, " generated functions")},
        {"planned in", str(duration_text(c.seconds), c.from_cache ? ", from the cache" : "")},
        {"code in", str(duration_text(load_seconds), "; files of C compiled ", made,
                        ", from the cache ", code->built_from_cache())}}}

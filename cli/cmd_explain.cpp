@@ -103,7 +103,7 @@ std::string counts_text(const Counts& c, const program::Program& p) {
   return Table{{},
                {},
                {{"kernels", str(c.kernels, " different, ", c.calls, " calls in ", c.steps, " steps",
-                                p.whole ? ", run as one kernel" : "")},
+                                p.single_kernel ? ", run as one kernel" : "")},
                 {"nodes", str(c.nodes_given, " as given, ", c.nodes_planned,
                               " as planned: ", c.made_where_read, " inlined where they are read, ",
                               c.constants, " constants")},

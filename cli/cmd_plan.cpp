@@ -87,7 +87,7 @@ std::string head_text(const Compiled& c) {
                                    percent_text(gap_percent(p)))},
                {"placed by", p.placed_by},
                {"steps", str(with_commas(static_cast<std::int64_t>(p.steps.size())),
-                             p.whole ? ", run as one kernel" : "")},
+                             p.single_kernel ? ", run as one kernel" : "")},
                {"kernels", str(with_commas(kernel_count(p)), " different")},
                {"planned in", stages_text(c)}}};
   for (const auto& [name, symbol] : p.symbols) {
@@ -153,7 +153,7 @@ Json plan_json(const Compiled& c, const std::vector<BufferLife>& lives) {
           {"placed_by", p.placed_by},
           {"steps", p.steps.size()},
           {"kernels", kernel_count(p)},
-          {"one_function", p.whole},
+          {"one_function", p.single_kernel},
           {"compile_seconds", c.seconds},
           {"from_cache", c.from_cache},
           {"stage_seconds", seconds},

@@ -98,7 +98,7 @@ void run_profile(const Args& args) {
   const profile::Profile p = profiled(loaded, request);
   if (args.has("-o")) io::write_file(args.text("-o"), {profile::to_megengine(p)});
   if (args.has("--trace")) io::write_file(args.text("--trace"), {profile::to_trace(p)});
-  if (loaded.executor.program().whole) {
+  if (loaded.executor.program().single_kernel) {
     note("outside of a profile, this program runs as one kernel: `plait bench` times that");
   }
   if (args.has("--json")) return print_json(profile_json(p));

@@ -18,7 +18,8 @@ std::string kernel_trace_text(const program::Program& program) {
   }
   return str("\n", counted(program.steps.size(), "step", "steps"), " of ",
              counted(static_cast<std::size_t>(kernel_count(program)), "kernel", "kernels"),
-             program.whole ? ", run as one kernel" : ", run in this order", "\n", table.text());
+             program.single_kernel ? ", run as one kernel" : ", run in this order", "\n",
+             table.text());
 }
 
 Json kernel_trace_json(const program::Program& program) {
@@ -38,7 +39,7 @@ Json kernel_trace_json(const program::Program& program) {
 void tell_kernels(const program::Program& program, bool json, Json& result) {
   if (!json) return print(kernel_trace_text(program));
   result["kernels"] = kernel_trace_json(program);
-  result["one_function"] = program.whole;
+  result["one_function"] = program.single_kernel;
 }
 
 }  // namespace plait::cli

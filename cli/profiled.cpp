@@ -60,7 +60,7 @@ profile::StepInfo info_of(const program::Step& step, const program::Program& p,
   info.type = type_of(step);
   info.kernel = step.kernel;
   info.path = step.path;
-  info.predicted_seconds = step.seconds + (p.whole ? 0 : p.device.step_seconds);
+  info.predicted_seconds = step.seconds + (p.single_kernel ? 0 : p.device.step_seconds);
   info.bound = step.bound;
   info.operations = evaluate(step.operations, sizes);
   info.bytes_read = evaluate(step.bytes_read, sizes);
@@ -277,7 +277,7 @@ profile::Profile profiled(Loaded& loaded, const ProfileRequest& request) {
     out.usual_ms = usual_ms(loaded);
   }
   // A program that is one kernel runs other code than its steps do.
-  if (!executor.program().whole) take_off_clocks(out);
+  if (!executor.program().single_kernel) take_off_clocks(out);
   return out;
 }
 

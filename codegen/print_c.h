@@ -16,8 +16,8 @@ struct Printed {
   std::string text;               // the whole function, or functions
   std::vector<Dim> parameters;    // numbers of a call, over the program's symbols
   std::vector<Dim> column_sizes;  // elements of each column reduction's partial results
-  int kept = 0;                   // rows of scratch, each of `kept_size` elements
-  Dim kept_size = 0;
+  int scratch_rows = 0;           // rows of scratch, each of `scratch_row_size` elements
+  Dim scratch_row_size = 0;
   Dim rows = 1;         // what [begin, end) of a call counts
   Dim finish_rows = 0;  // of the second function, for column reductions
 };

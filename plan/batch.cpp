@@ -50,7 +50,7 @@ std::string shape_text(const ProductCall::Part& part) {
 class Batching {
  public:
   Batching(const ir::Graph& graph, Draft& draft, const Target& target, const DimBindings& largest,
-            DecisionLog& log)
+           DecisionLog& log)
       : draft_(draft), target_(target), largest_(largest), log_(log), steps_(graph, draft) {}
 
   void run() {
@@ -61,7 +61,7 @@ class Batching {
       if (!call) continue;
       const bool bare = is_bare(*call);
       Group& group = groups_[str(bare, ' ', shape_text(call->parts[0]))];
-      if (!group.asked) group.how = target_.together(call->parts[0], bare, largest_);
+      if (!group.asked) group.how = target_.grouped_launch(call->parts[0], bare, largest_);
       group.asked = true;
       if (!group.how) continue;
       std::size_t place = i;
@@ -86,7 +86,7 @@ class Batching {
  private:
   struct Group {
     bool asked = false;
-    std::optional<Together> how;
+    std::optional<GroupedLaunch> how;
     std::vector<std::size_t> steps;
   };
 
@@ -97,7 +97,7 @@ class Batching {
       for (std::size_t j = i + 1; j < to; ++j) {
         if (!steps_.may_pass(uses_[i], uses_[j])) return false;
       }
-      if (!steps_.together(uses_[i], uses_[to])) return false;
+      if (!steps_.independent(uses_[i], uses_[to])) return false;
     }
     return true;
   }
@@ -116,7 +116,7 @@ class Batching {
       if (!std::all_of(other.steps.begin(), other.steps.end(), passes)) return false;
     }
     return std::all_of(group.steps.begin(), group.steps.end(),
-                       [&](std::size_t i) { return steps_.together(uses_[i], moved); });
+                       [&](std::size_t i) { return steps_.independent(uses_[i], moved); });
   }
 
   /// Those between move down by one.
@@ -137,7 +137,7 @@ class Batching {
   void close(Group& group) {
     const std::vector<std::size_t> steps = std::exchange(group.steps, {});
     if (steps.size() < 2) return;
-    const Together& how = *group.how;
+    const GroupedLaunch& how = *group.how;
     const LoopCall& printed = how.print.call;
     draft_.texts.emplace(printed.function.name, how.print.text);
     for (std::size_t i : steps) {

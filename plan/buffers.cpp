@@ -101,7 +101,7 @@ struct Life {
 
 class Assignment {
  public:
-  Assignment(const Sight& s, const SharedStates& shared, Draft& draft, const Target& target,
+  Assignment(const PlanContext& s, const SharedStates& shared, Draft& draft, const Target& target,
              Program& program)
       : s_(s), shared_(shared), draft_(draft), target_(target), p_(program) {}
 
@@ -413,7 +413,7 @@ class Assignment {
                        p_.thread_bytes * p_.threads + p_.persistent_bytes;
   }
 
-  const Sight& s_;
+  const PlanContext& s_;
   const SharedStates& shared_;
   Draft& draft_;
   const Target& target_;
@@ -427,9 +427,9 @@ class Assignment {
 
 }  // namespace
 
-void place_buffers(const Sight& sight, const SharedStates& shared, Draft& draft,
+void place_buffers(const PlanContext& context, const SharedStates& shared, Draft& draft,
                    const Target& target, Program& program) {
-  Assignment(sight, shared, draft, target, program).run();
+  Assignment(context, shared, draft, target, program).run();
 }
 
 }  // namespace plait::plan

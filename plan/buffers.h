@@ -18,7 +18,7 @@ struct SharedStates {
 
 /// Gives every view of the draft a buffer, every buffer an offset and every call its part of the
 /// workspace; the draft's steps, in their final order, become the program's.
-void place_buffers(const Sight& sight, const SharedStates& shared, Draft& draft,
+void place_buffers(const PlanContext& context, const SharedStates& shared, Draft& draft,
                    const Target& target, program::Program& program);
 
 }  // namespace plait::plan

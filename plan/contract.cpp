@@ -340,7 +340,7 @@ class Assembly {
 
 }  // namespace
 
-Contracted contraction_of(const Sight& s, const Group& group) {
+Contracted contraction_of(const PlanContext& s, const Group& group) {
   const ir::NodeId anchor = group.nodes.front();
   const ir::Node& node = s.graph.node(anchor);
   const loop::Nest& nest = s.facts[at(anchor)].nest;

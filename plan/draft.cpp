@@ -36,12 +36,12 @@ int weight_of(const loop::Kernel& k) {
 
 class Drafting {
  public:
-  Drafting(const Sight& s, const Target& target, const DimBindings& largest, Tuning& tuning,
+  Drafting(const PlanContext& s, const Target& target, const DimBindings& largest, Tuning& tuning,
            DecisionLog& log)
       : s_(s), target_(target), largest_(largest), tuning_(tuning), log_(log) {}
 
   Draft run() {
-    draft_.whole = is_small();
+    draft_.single_kernel = is_small();
     for (const ir::StateUse& use : s_.graph.states) view(use.value);
     for (ir::ValueId id : s_.graph.feeds) view(id);
     for (const Group& g : s_.grouping.groups) {
@@ -143,7 +143,7 @@ class Drafting {
   bool fixed(const loop::Kernel& k) const {
     const Dim points = row_count(k) * inner_count(k);
     if (k.open) return false;
-    return draft_.whole || (points.is_const() && points.value() <= kFixedPoints);
+    return draft_.single_kernel || (points.is_const() && points.value() <= kFixedPoints);
   }
 
   LoopCall printed(PrintedLoop p, std::vector<Argument> arguments, const Dim& work) {
@@ -237,14 +237,15 @@ class Drafting {
       std::optional<Lowered> low;
       if (!bare) low = lower_epilogue(s_, g, part, false);
       const Work work = work_of(part.contraction, call, low ? &*low : nullptr, c.parts.size());
-      Choice choice = draft_.whole ? Choice{}
-                                   : target_.choose(part.contraction, low ? &low->kernel : nullptr,
-                                                    call.b_constant, work, largest_, tuning_);
-      const bool generated = draft_.whole || choice.generated;
-      if (!bare && choice.turned) {  // along the result's own memory
-        Lowered turned = lower_epilogue(s_, g, part, true);
-        p.turned = turned.kernel.inner.size() == 1;
-        if (p.turned) low = std::move(turned);
+      Choice choice = draft_.single_kernel
+                          ? Choice{}
+                          : target_.choose(part.contraction, low ? &low->kernel : nullptr,
+                                           call.b_constant, work, largest_, tuning_);
+      const bool generated = draft_.single_kernel || choice.generated;
+      if (!bare && choice.epilogue_along_m) {  // along the result's own memory
+        Lowered along_m = lower_epilogue(s_, g, part, true);
+        p.epilogue_along_m = along_m.kernel.inner.size() == 1;
+        if (p.epilogue_along_m) low = std::move(along_m);
       }
       if (generated) {
         std::vector<Argument> all{{call.a}, {call.b}};
@@ -254,17 +255,18 @@ class Drafting {
           all.insert(all.end(), more.begin(), more.end());
         }
         p.generated = printed(target_.print(part.contraction, low ? &low->kernel : nullptr,
-                                            draft_.whole, choice.variant),
+                                            draft_.single_kernel, choice.variant),
                               std::move(all), floordiv(operations(part.contraction), 4) + 1);
         const Choice product = std::move(choice);
         choice = chosen(p.generated, work);
         const std::string cut = schedule_.empty() ? "" : ", " + schedule_;
-        choice.why = draft_.whole ? "single-kernel program" : product.why + cut;
+        choice.why = draft_.single_kernel ? "single-kernel program" : product.why + cut;
         if (product.predicted.seconds > 0) choice.predicted = product.predicted;
       } else if (low) {
         Lowered apart;
-        if (choice.apart) apart = lower_apart(s_, g, part, *choice.apart);
-        const Lowered& taken = choice.apart ? apart : *low;
+        if (choice.separate_epilogue)
+          apart = lower_separate_epilogue(s_, g, part, *choice.separate_epilogue);
+        const Lowered& taken = choice.separate_epilogue ? apart : *low;
         p.arguments = arguments(taken);
         if (!choice.fused) add_epilogue(taken.kernel, p);
       }
@@ -340,7 +342,7 @@ class Drafting {
     for (ViewId v : uses.writes) d.step.bytes_written = d.step.bytes_written + bytes(v);
   }
 
-  const Sight& s_;
+  const PlanContext& s_;
   const Target& target_;
   const DimBindings& largest_;
   Tuning& tuning_;
@@ -352,9 +354,9 @@ class Drafting {
 
 }  // namespace
 
-Draft make_draft(const Sight& sight, const Target& target, const DimBindings& largest,
+Draft make_draft(const PlanContext& context, const Target& target, const DimBindings& largest,
                  Tuning& tuning, DecisionLog& log) {
-  return Drafting(sight, target, largest, tuning, log).run();
+  return Drafting(context, target, largest, tuning, log).run();
 }
 
 ViewId Draft::view(const ir::Graph& graph, const Layouts& layouts, ir::ValueId value) {
@@ -427,7 +429,7 @@ DraftStep copy_step(ViewId from, ViewId to, const std::string& name, const Targe
   k.stores = {{0, 1, i}};
   collapse(k);
   DraftStep d;
-  PrintedLoop p = target.print(k, draft.whole);
+  PrintedLoop p = target.print(k, draft.single_kernel);
   draft.texts.emplace(p.call.function.name, p.text);
   p.call.arguments = {{from, Access::kRead}, {to, Access::kWrite}};
   p.call.work = count;

@@ -34,7 +34,7 @@ struct Draft {
   std::vector<ir::ValueId> values;  // per view: the graph's value that it holds
   std::vector<bool> copies;         // per view: it holds that value once more
   std::vector<ViewId> view_of;      // per value of the graph; none: no step touches it
-  bool whole = false;
+  bool single_kernel = false;
 
   ir::ValueId value(ViewId view) const { return values[view.index()]; }
   bool is_copy(ViewId view) const { return copies[view.index()]; }
@@ -56,7 +56,7 @@ void add_kernel(Step& step, const std::string& kernel);
 /// so at any time.
 bool reads_whole(const Step& step, ViewId view);
 
-Draft make_draft(const Sight& sight, const Target& target, const DimBindings& largest,
+Draft make_draft(const PlanContext& context, const Target& target, const DimBindings& largest,
                  Tuning& tuning, DecisionLog& log);
 
 /// Copies one view's elements to another of the same type and layout.

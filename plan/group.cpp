@@ -7,11 +7,11 @@
 
 #include "base/at.h"
 #include "loop/kernel.h"
-#include "plan/group_again.h"
+#include "plan/group_context.h"
 #include "plan/group_fit.h"
 #include "plan/group_need.h"
 #include "plan/group_order.h"
-#include "plan/group_sight.h"
+#include "plan/group_recompute.h"
 #include "plan/group_sort.h"
 #include "plan/space.h"
 
@@ -50,7 +50,7 @@ class Grouper {
     sort_groups(sight_, out_);
   }
 
-  const GroupSight& sight() const { return sight_; }
+  const GroupContext& context() const { return sight_; }
   Grouping take() { return std::move(out_); }
 
  private:
@@ -282,11 +282,11 @@ class Grouper {
   }
 
   Grouping out_;
-  GroupSight sight_;
+  GroupContext sight_;
   const GroupOptions& options_;
   DecisionLog& log_;
   GroupOrder order_;
-  std::vector<int> needs_;          // groups that the node in hand reads
+  std::vector<int> needs_;         // groups that the node in hand reads
   std::vector<char> summed_only_;  // per node
 };
 
@@ -302,7 +302,7 @@ Grouping group(const ir::Graph& graph, const Facts& facts, const Layouts& layout
     grouper.run(again);
     bool more = false;
     if (options.fuse && round < kRounds) {
-      const std::vector<char> found = made_again(grouper.sight(), log);
+      const std::vector<char> found = recomputed_where_read(grouper.context(), log);
       for (std::size_t n = 0; n < again.size(); ++n) {
         more = more || (found[n] && !again[n]);
         again[n] = again[n] || found[n];

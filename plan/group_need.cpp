@@ -18,8 +18,8 @@ constexpr std::size_t kMostAsked = 4096;
 
 class Need {
  public:
-  Need(const GroupSight& sight, const GroupOptions& options, const std::vector<char>& again)
-      : sight_(sight), options_(options), again_(again) {}
+  Need(const GroupContext& context, const GroupOptions& options, const std::vector<char>& again)
+      : sight_(context), options_(options), again_(again) {}
 
   std::vector<char> run() {
     find_contracted();
@@ -144,20 +144,20 @@ class Need {
     return sight_.facts(sight_.graph.value(v).producer).kind == Kind::kMove;
   }
 
-  const GroupSight& sight_;
+  const GroupContext& sight_;
   const GroupOptions& options_;
   const std::vector<char>& again_;
-  std::vector<char> real_;  // per node decided so far: has a kernel
-  std::vector<int> nodes_;  // per node decided so far: nodes_of(), 0 with a kernel
-  std::vector<char> contracted_;                  // per value
+  std::vector<char> real_;        // per node decided so far: has a kernel
+  std::vector<int> nodes_;        // per node decided so far: nodes_of(), 0 with a kernel
+  std::vector<char> contracted_;  // per value
   std::unordered_map<std::size_t, bool> cheap_;  // answers while one node is decided
 };
 
 }  // namespace
 
-std::vector<char> needs_kernel(const GroupSight& sight, const GroupOptions& options,
+std::vector<char> needs_kernel(const GroupContext& context, const GroupOptions& options,
                                const std::vector<char>& again) {
-  return Need(sight, options, again).run();
+  return Need(context, options, again).run();
 }
 
 }  // namespace plait::plan

@@ -4,12 +4,12 @@
 
 #include <vector>
 
-#include "plan/group_sight.h"
+#include "plan/group_context.h"
 
 namespace plait::plan {
 
-/// Per node. The sight's grouping has no group yet. `again`: nodes known to need none.
-std::vector<char> needs_kernel(const GroupSight& sight, const GroupOptions& options,
+/// Per node. The context's grouping has no group yet. `again`: nodes known to need none.
+std::vector<char> needs_kernel(const GroupContext& context, const GroupOptions& options,
                                const std::vector<char>& again);
 
 }  // namespace plait::plan

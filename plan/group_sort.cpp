@@ -10,18 +10,18 @@
 namespace plait::plan {
 namespace {
 
-void mark_reads(const GroupSight& sight, Grouping& grouping, ir::NodeId n) {
+void mark_reads(const GroupContext& context, Grouping& grouping, ir::NodeId n) {
   const int g = grouping.group_of[at(n)];
   if (g < 0) return;
-  for (const Read& r : reads_of(sight, n)) {
-    const ir::NodeId by = sight.graph.value(r.value).producer;
+  for (const Read& r : reads_of(context, n)) {
+    const ir::NodeId by = context.graph.value(r.value).producer;
     if (by == ir::kNone || grouping.group_of[at(by)] < 0) continue;
     const bool anchor = grouping.groups[at(g)].type == Group::Type::kContract &&
-                        sight.facts(n).kind == Kind::kContract;
+                        context.facts(n).kind == Kind::kContract;
     if (grouping.group_of[at(by)] != g || anchor) grouping.stored[at(r.value)] = 1;
   }
-  if (sight.facts(n).kind == Kind::kHand) {
-    for (ir::ValueId id : sight.node(n).outputs) grouping.stored[at(id)] = 1;
+  if (context.facts(n).kind == Kind::kHand) {
+    for (ir::ValueId id : context.node(n).outputs) grouping.stored[at(id)] = 1;
   }
 }
 
@@ -30,15 +30,15 @@ struct Waiting {
   std::vector<std::set<int>> needs, needed_by;
 };
 
-Waiting waiting_of(const GroupSight& sight, const Grouping& grouping) {
+Waiting waiting_of(const GroupContext& context, const Grouping& grouping) {
   Waiting w;
   w.needs.resize(grouping.groups.size());
   w.needed_by.resize(grouping.groups.size());
-  for (std::size_t i = 0; i < sight.graph.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < context.graph.nodes.size(); ++i) {
     const int g = grouping.group_of[i];
     if (g < 0) continue;
-    for (const Read& r : reads_of(sight, static_cast<ir::NodeId>(i))) {
-      const ir::NodeId by = sight.graph.value(r.value).producer;
+    for (const Read& r : reads_of(context, static_cast<ir::NodeId>(i))) {
+      const ir::NodeId by = context.graph.value(r.value).producer;
       const int h = by == ir::kNone ? -1 : grouping.group_of[at(by)];
       if (h < 0 || h == g) continue;
       w.needs[at(g)].insert(h);
@@ -71,18 +71,19 @@ std::vector<int> ordered(const Waiting& waiting, const std::vector<ir::NodeId>& 
 
 }  // namespace
 
-void mark_stored(const GroupSight& sight, Grouping& grouping) {
-  for (std::size_t i = 0; i < sight.graph.nodes.size(); ++i) {
-    mark_reads(sight, grouping, static_cast<ir::NodeId>(i));
+void mark_stored(const GroupContext& context, Grouping& grouping) {
+  for (std::size_t i = 0; i < context.graph.nodes.size(); ++i) {
+    mark_reads(context, grouping, static_cast<ir::NodeId>(i));
   }
-  for (std::size_t v = 0; v < sight.kept.size(); ++v) {
-    const ir::NodeId by = sight.graph.values[v].producer;
-    if (sight.kept[v] && by != ir::kNone && grouping.group_of[at(by)] >= 0) grouping.stored[v] = 1;
+  for (std::size_t v = 0; v < context.kept.size(); ++v) {
+    const ir::NodeId by = context.graph.values[v].producer;
+    if (context.kept[v] && by != ir::kNone && grouping.group_of[at(by)] >= 0)
+      grouping.stored[v] = 1;
   }
 }
 
-void sort_groups(const GroupSight& sight, Grouping& grouping) {
-  const Waiting waiting = waiting_of(sight, grouping);
+void sort_groups(const GroupContext& context, Grouping& grouping) {
+  const Waiting waiting = waiting_of(context, grouping);
   // Where the graph wants a group: a product where it stands, loops where the last of them does
   // (the updates of all small parameters stay together), but before what waits for them.
   std::vector<ir::NodeId> wanted;

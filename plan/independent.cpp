@@ -40,7 +40,7 @@ bool Independence::may_pass(const Uses& moved, const Uses& passed) const {
          !overwrites(passed, moved);
 }
 
-bool Independence::together(const Uses& first, const Uses& second) const {
+bool Independence::independent(const Uses& first, const Uses& second) const {
   return may_pass(first, second) && !overwrites(first, second);
 }
 

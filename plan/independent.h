@@ -16,7 +16,7 @@ class Independence {
   /// Whether `moved`, which comes before, may run behind `passed` as well.
   bool may_pass(const program::Uses& moved, const program::Uses& passed) const;
   /// Whether both may run together; `first` comes before.
-  bool together(const program::Uses& first, const program::Uses& second) const;
+  bool independent(const program::Uses& first, const program::Uses& second) const;
 
  private:
   std::map<ViewId, ViewId> old_of_;  // by the value that a state becomes

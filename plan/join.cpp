@@ -58,7 +58,7 @@ void join_independent(const ir::Graph& graph, Draft& draft) {
     program::Uses uses = program::uses_of(d.step);
     const bool together = kind != 0 && kind == open &&
                           joined.back().step.calls.size() < kMostCalls &&
-                          steps.together(open_uses, uses);
+                          steps.independent(open_uses, uses);
     if (together) {
       absorb(joined.back(), d);
       append_once(open_uses.reads, uses.reads);

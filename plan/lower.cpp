@@ -30,17 +30,17 @@ std::vector<int> memory_order(const KernelFrame& frame) {
   std::size_t most = 0;
   bool ordered = false;
   for (ir::NodeId n : frame.group.nodes) {
-    const std::vector<int>& places = frame.sight.grouping.places[at(n)];
-    const Layout& layout = frame.sight.layouts.at(frame.result(n));
+    const std::vector<int>& places = frame.context.grouping.places[at(n)];
+    const Layout& layout = frame.context.layouts.at(frame.result(n));
     std::size_t walked = 0;
     for (std::size_t d = 0; d < layout.size(); ++d) walked += places[d] >= 0;
     if (walked < most || walked == 0 ||
-        (walked == most && !frame.sight.grouping.stored[at(frame.result(n))])) {
+        (walked == most && !frame.context.grouping.stored[at(frame.result(n))])) {
       continue;
     }
     if (walked == most && ordered) continue;
     most = walked;
-    ordered = frame.sight.grouping.stored[at(frame.result(n))];
+    ordered = frame.context.grouping.stored[at(frame.result(n))];
     std::fill(rank.begin(), rank.end(), -1);
     next = static_cast<int>(frame.group.space.size());
     for (std::size_t i = layout.size(); i-- > 0;) {
@@ -58,7 +58,7 @@ std::vector<int> memory_order(const KernelFrame& frame) {
 
 Let copy_let(const KernelFrame& frame, ir::ValueId v, const KernelOperand& value, int stage) {
   Let let;
-  let.dtype = frame.sight.graph.type(v).dtype;
+  let.dtype = frame.context.graph.type(v).dtype;
   let.compute = loop::compute_type(let.dtype);
   let.body = Expr::load(0);
   let.operands = {value};
@@ -69,7 +69,7 @@ Let copy_let(const KernelFrame& frame, ir::ValueId v, const KernelOperand& value
 /// `tap`: the node's indices that are no loops of the kernel.
 void store(KernelFrame& frame, ir::NodeId n, const KernelOperand& value, const DimBindings& tap) {
   std::vector<Dim> index = frame.index_of(n);
-  index.resize(frame.sight.graph.type(frame.result(n)).shape.size());
+  index.resize(frame.context.graph.type(frame.result(n)).shape.size());
   for (std::size_t v = 0; v < index.size(); ++v) {
     const auto it = tap.find(symbol_of(frame.facts(n).nest.vars[v]));
     if (it != tap.end()) index[v] = it->second;
@@ -109,7 +109,7 @@ Lowered finish(KernelFrame& frame) {
   for (ir::NodeId n : frame.group.nodes) frame.settle_stage(n);
   for (ir::NodeId n : frame.group.nodes) {
     const bool reduces = frame.direction(n) != Direction::kNone;
-    const bool stored = frame.sight.grouping.stored[at(frame.result(n))];
+    const bool stored = frame.context.grouping.stored[at(frame.result(n))];
     if (!reduces && !stored) continue;
     for (const DimBindings& tap : taps_of(frame.facts(n))) {
       const KernelOperand value =
@@ -139,12 +139,12 @@ void add_loops(KernelFrame& frame, const std::vector<int>& order, const std::vec
 }
 
 /// The group where the join that it begins with is its operand `piece`.
-Lowered lower_piece(const Sight& sight, const Group& group, const loop::Access& piece) {
-  KernelFrame frame(sight, group);
+Lowered lower_piece(const PlanContext& context, const Group& group, const loop::Access& piece) {
+  KernelFrame frame(context, group);
   frame.piece = &piece;
   frame.kernel.open = true;
   const ir::NodeId join = group.nodes.front();
-  const int axis = sight.grouping.places[at(join)][at(frame.facts(join).nest.joined)];
+  const int axis = context.grouping.places[at(join)][at(frame.facts(join).nest.joined)];
   const std::vector<int> order = memory_order(frame);
   std::vector<Dim> extents = group.space;
   std::vector<char> inner = group.inner;
@@ -159,19 +159,19 @@ Lowered lower_piece(const Sight& sight, const Group& group, const loop::Access& 
 
 }  // namespace
 
-Lowered lower_loops(const Sight& sight, const Group& group) {
-  KernelFrame frame(sight, group);
+Lowered lower_loops(const PlanContext& context, const Group& group) {
+  KernelFrame frame(context, group);
   check(group.type != Group::Type::kHand, "a hand kernel has no loops");
   std::vector<int> order = memory_order(frame);
   std::vector<Dim> extents = group.space;
   std::vector<char> inner = group.inner;
   bool split = group.split;
   const ir::NodeId anchor = group.nodes.front();
-  frame.places_of_anchor = sight.grouping.places[at(anchor)];
+  frame.places_of_anchor = context.grouping.places[at(anchor)];
   if (group.type == Group::Type::kContract) {  // sums in rows of one result each
     inner.assign(extents.size(), 0);
     split = true;
-    const loop::Nest& nest = sight.facts[at(anchor)].nest;
+    const loop::Nest& nest = context.facts[at(anchor)].nest;
     for (std::size_t v = 0; v < nest.vars.size(); ++v) {
       if (!nest.vars[v].reduced || nest.vars[v].extent.is(1)) continue;
       frame.places_of_anchor[v] = static_cast<int>(extents.size());
@@ -185,32 +185,33 @@ Lowered lower_loops(const Sight& sight, const Group& group) {
   return finish(frame);
 }
 
-std::vector<Lowered> lower_pieces(const Sight& sight, const Group& group) {
-  const loop::Nest& nest = sight.facts[at(group.nodes.front())].nest;
+std::vector<Lowered> lower_pieces(const PlanContext& context, const Group& group) {
+  const loop::Nest& nest = context.facts[at(group.nodes.front())].nest;
   std::vector<Lowered> out;
   for (const loop::Access& piece : nest.loads) {
     const bool last = &piece == &nest.loads.back();
     if (size_of(piece).is(0) && !(last && out.empty())) continue;
-    out.push_back(lower_piece(sight, group, piece));
+    out.push_back(lower_piece(context, group, piece));
   }
   return out;
 }
 
-Lowered lower_epilogue(const Sight& sight, const Group& group, const ContractPart& part,
-                       bool turned) {
-  KernelFrame frame(sight, group);
+Lowered lower_epilogue(const PlanContext& context, const Group& group, const ContractPart& part,
+                       bool along_m) {
+  KernelFrame frame(context, group);
   frame.kernel.epilogue = true;
   frame.kernel.batch_rows = static_cast<int>(part.batch.size());
   frame.kernel.rows = part.batch;
-  const auto& rows = turned ? part.n : part.m;
+  const auto& rows = along_m ? part.n : part.m;
   frame.kernel.rows.insert(frame.kernel.rows.end(), rows.begin(), rows.end());
-  frame.kernel.inner = turned ? part.m : part.n;
+  frame.kernel.inner = along_m ? part.m : part.n;
   frame.at_place = part.at;
   return finish(frame);
 }
 
-Lowered lower_apart(const Sight& sight, const Group& group, const ContractPart& part, DType dtype) {
-  KernelFrame frame(sight, group);
+Lowered lower_separate_epilogue(const PlanContext& context, const Group& group,
+                                const ContractPart& part, DType dtype) {
+  KernelFrame frame(context, group);
   frame.kernel.epilogue = true;
   frame.kernel.buffers.push_back({dtype, false});
   frame.values.push_back(ir::kNone);
@@ -234,9 +235,9 @@ Lowered lower_apart(const Sight& sight, const Group& group, const ContractPart& 
   return finish(frame);
 }
 
-bool is_bare(const Sight& sight, const Group& group) {
+bool is_bare(const PlanContext& context, const Group& group) {
   const ir::NodeId anchor = group.nodes.front();
-  return group.nodes.size() == 1 && !sight.facts[at(anchor)].nest.finish;
+  return group.nodes.size() == 1 && !context.facts[at(anchor)].nest.finish;
 }
 
 }  // namespace plait::plan

@@ -12,7 +12,7 @@
 namespace plait::plan {
 
 /// Everything lowering looks at; it changes none of it.
-struct Sight {
+struct PlanContext {
   const ir::Graph& graph;
   const Facts& facts;
   const Layouts& layouts;
@@ -27,10 +27,10 @@ struct Lowered {
 };
 
 /// A loop group; or a contraction's group as plain loops, for what no other kernel takes.
-Lowered lower_loops(const Sight& sight, const Group& group);
+Lowered lower_loops(const PlanContext& context, const Group& group);
 /// The same for a group that begins with a join: a kernel for each operand that has elements, one
 /// in any case.
-std::vector<Lowered> lower_pieces(const Sight& sight, const Group& group);
+std::vector<Lowered> lower_pieces(const PlanContext& context, const Group& group);
 
 /// One contraction, or one phase of it, and the names under which its indices are known.
 struct ContractPart {
@@ -45,15 +45,16 @@ struct Contracted {
   ir::ValueId a = ir::kNone, b = ir::kNone, c = ir::kNone;  // buffers' values
   std::vector<ContractPart> parts;
 };
-Contracted contraction_of(const Sight& sight, const Group& group);
+Contracted contraction_of(const PlanContext& context, const Group& group);
 
-/// What follows the products of one part. `turned`: its rows are n and its inner index is m.
-Lowered lower_epilogue(const Sight& sight, const Group& group, const ContractPart& part,
-                       bool turned);
+/// What follows the products of one part. `along_m`: its rows are n and its inner index is m.
+Lowered lower_epilogue(const PlanContext& context, const Group& group, const ContractPart& part,
+                       bool along_m);
 /// The same as a kernel of its own, which reads the product where the contraction's result would
 /// lie, as `dtype`: its first buffer, whose value is kNone.
-Lowered lower_apart(const Sight& sight, const Group& group, const ContractPart& part, DType dtype);
+Lowered lower_separate_epilogue(const PlanContext& context, const Group& group,
+                                const ContractPart& part, DType dtype);
 /// Whether a contraction's group computes nothing but the product.
-bool is_bare(const Sight& sight, const Group& group);
+bool is_bare(const PlanContext& context, const Group& group);
 
 }  // namespace plait::plan

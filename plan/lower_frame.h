@@ -11,10 +11,10 @@
 namespace plait::plan {
 
 struct KernelFrame {
-  KernelFrame(const Sight& sight, const Group& group);
+  KernelFrame(const PlanContext& context, const Group& group);
 
   const NodeFacts& facts(ir::NodeId n) const;
-  ir::ValueId result(ir::NodeId n) const { return sight.graph.node(n).outputs[0]; }
+  ir::ValueId result(ir::NodeId n) const { return context.graph.node(n).outputs[0]; }
   bool is_inside(ir::NodeId n) const;
   Direction direction(ir::NodeId n) const;
   /// Of a node's variables, in the kernel's loops.
@@ -28,7 +28,7 @@ struct KernelFrame {
   int buffer(ir::ValueId v, bool written);
   int add(loop::Let let);
 
-  const Sight& sight;
+  const PlanContext& context;
   const Group& group;
   int group_id;
   loop::Kernel kernel;

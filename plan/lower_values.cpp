@@ -73,20 +73,20 @@ std::vector<Dim> values_in(const DimBindings& by) {
 
 KernelOperand KernelValues::value_of(ir::ValueId v, const std::vector<Dim>& index, int stage,
                                      const Guards& guards) {
-  const ir::NodeId by = frame_.sight.graph.value(v).producer;
+  const ir::NodeId by = frame_.context.graph.value(v).producer;
   if (by != ir::kNone && frame_.facts(by).kind == Kind::kConstant) {
     if (const auto number = scalar_of(by)) return number_operand(*number);
   }
   const bool inside = frame_.is_inside(by);
-  const bool again = inside && frame_.sight.grouping.stored[at(v)] && stage > frame_.stage_of[by] &&
-                     frame_.direction(by) == Direction::kNone;
+  const bool again = inside && frame_.context.grouping.stored[at(v)] &&
+                     stage > frame_.stage_of[by] && frame_.direction(by) == Direction::kNone;
   const bool in_memory = by == ir::kNone || frame_.facts(by).kind == Kind::kConstant ||
-                         (!inside && !frame_.sight.grouping.is_virtual(by));
+                         (!inside && !frame_.context.grouping.is_virtual(by));
   if (in_memory || again) {
     KernelOperand o;
     o.kind = KernelOperand::kLoad;
     std::vector<Dim> element = index;
-    element.resize(frame_.sight.graph.type(v).shape.size());
+    element.resize(frame_.context.graph.type(v).shape.size());
     o.load = {frame_.buffer(v, false), frame_.offset(v, element)};
     o.guards = guards_of(element, guards);
     if (o.guards.empty() || loop::level_of(frame_.kernel, o.load.offset) == loop::Level::kInner) {
@@ -94,7 +94,7 @@ KernelOperand KernelValues::value_of(ir::ValueId v, const std::vector<Dim>& inde
     }
     // A guarded load of the row's is known before its inner loop, which has one branch less.
     return as_operand(
-        once(o, frame_.sight.graph.type(v).dtype, stage, key_of(v, index, stage, guards)));
+        once(o, frame_.context.graph.type(v).dtype, stage, key_of(v, index, stage, guards)));
   }
   if (inside && frame_.direction(by) != Direction::kNone) return reduction(by);
   int when = stage;
@@ -128,9 +128,9 @@ KernelValues::Guards KernelValues::guards_of(const std::vector<Dim>& index,
 }
 
 std::optional<double> KernelValues::scalar_of(ir::NodeId n) const {
-  const ir::Type& type = frame_.sight.graph.type(frame_.result(n));
+  const ir::Type& type = frame_.context.graph.type(frame_.result(n));
   if (!type.elements().is(1)) return std::nullopt;
-  const auto& literal = frame_.sight.graph.node(n).attrs;
+  const auto& literal = frame_.context.graph.node(n).attrs;
   const auto array = ir::decode<ops::Constant>(literal, "constant").value.array;
   if (is_float(type.dtype)) return array->real(0);
   const std::int64_t whole = array->integer(0);
@@ -140,10 +140,10 @@ std::optional<double> KernelValues::scalar_of(ir::NodeId n) const {
 }
 
 DType KernelValues::compute_of(ir::NodeId n) const {
-  DType wide = loop::compute_type(frame_.sight.graph.type(frame_.result(n)).dtype);
+  DType wide = loop::compute_type(frame_.context.graph.type(frame_.result(n)).dtype);
   for (const loop::Access& a : frame_.facts(n).nest.loads) {
     const DType t = loop::compute_type(
-        frame_.sight.graph.type(frame_.sight.graph.node(n).inputs[at(a.operand)]).dtype);
+        frame_.context.graph.type(frame_.context.graph.node(n).inputs[at(a.operand)]).dtype);
     if (t == DType::f64 || (t == DType::f32 && wide == DType::i64)) wide = t;
   }
   return wide;
@@ -160,12 +160,12 @@ KernelOperand KernelValues::operand(ir::NodeId n, const loop::Access& a, const D
     own.push_back(here);
     all.push_back(here);
   }
-  KernelOperand o = value_of(frame_.sight.graph.node(n).inputs[at(a.operand)], index, stage, all);
+  KernelOperand o = value_of(frame_.context.graph.node(n).inputs[at(a.operand)], index, stage, all);
   if (!own.empty() && o.kind != KernelOperand::kLoad) {
     if (o.kind == KernelOperand::kNumber) {
       Let number;
       number.dtype = number.compute = loop::compute_type(
-          frame_.sight.graph.type(frame_.sight.graph.node(n).inputs[at(a.operand)]).dtype);
+          frame_.context.graph.type(frame_.context.graph.node(n).inputs[at(a.operand)]).dtype);
       number.body = Expr(o.number);
       number.stage = stage;
       o = as_operand(frame_.add(number));
@@ -181,7 +181,7 @@ KernelOperand KernelValues::operand(ir::NodeId n, const loop::Access& a, const D
 /// that stands in where a guard of the row fails.
 bool KernelValues::is_never(const KernelOperand& o) const {
   return o.kind == KernelOperand::kLoad && !o.guards.empty() &&
-         frame_.sight.graph.type(frame_.values[at(o.load.buffer)]).elements().is(0);
+         frame_.context.graph.type(frame_.values[at(o.load.buffer)]).elements().is(0);
 }
 
 Dim KernelValues::loaded(ir::NodeId n, const loop::LoadedIndex& l, const DimBindings& by, int stage,
@@ -220,7 +220,7 @@ int KernelValues::point(ir::NodeId n, const std::vector<Dim>& index, int stage,
                         const Guards& guards) {
   const NodeFacts& f = frame_.facts(n);
   Let let;
-  let.dtype = frame_.sight.graph.type(frame_.result(n)).dtype;
+  let.dtype = frame_.context.graph.type(frame_.result(n)).dtype;
   let.compute = compute_of(n);
   let.stage = stage;
   std::vector<Dim> outputs(
@@ -366,7 +366,7 @@ KernelOperand KernelValues::reduction(ir::NodeId n, const DimBindings& tap) {
   const NodeFacts& f = frame_.facts(n);
   const Direction dir = frame_.direction(n);
   Let let;
-  let.dtype = frame_.sight.graph.type(frame_.result(n)).dtype;
+  let.dtype = frame_.context.graph.type(frame_.result(n)).dtype;
   let.compute = compute_of(n);
   let.reduce = f.nest.reduce;
   let.stage = frame_.stage_of[n];

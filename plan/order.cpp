@@ -191,12 +191,12 @@ std::vector<int> choose_order(const ir::Graph& graph, const Draft& draft, const 
                               DecisionLog& log) {
   const Dependencies d = Depending(graph, draft).run();
   std::vector<int> plain = schedule(d, InGraphOrder{});
-  if (!options.reorder || draft.whole) return plain;
+  if (!options.reorder || draft.single_kernel) return plain;
   std::vector<int> greedy = schedule(d, ByBytes(d));
   const program::Schedule schedule = schedule_of(graph, draft, d.uses);
   const std::int64_t as_is = peak_of(schedule, plain), lower = peak_of(schedule, greedy);
   const bool change = static_cast<double>(lower) < 0.97 * static_cast<double>(as_is);
-  log.push_back({"order", graph.name, change ? "changed" : "kept",
+  log.push_back({"order", graph.name, change ? "changed" : "scratch_rows",
                  str("live peak ", as_is, " bytes in the graph's order, ", lower,
                      " when what frees most goes first")});
   return change ? greedy : plain;

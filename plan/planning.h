@@ -21,7 +21,7 @@ struct Planning {
   const ir::Graph& graph() const { return changed ? *changed : given; }
   /// Of a state of the planned graph; null where the table has none.
   const program::TableEntry* entry_of(const ir::State& state) const;
-  Sight sight() const { return {graph(), *facts, layouts, grouping, advanced}; }
+  PlanContext context() const { return {graph(), *facts, layouts, grouping, advanced}; }
 
   const ir::Graph& given;
   const Target& target;

@@ -64,9 +64,8 @@ class Copies {
   }
 
   bool is_taken(const std::string& state, DType dtype) const {
-    return std::any_of(out_.begin(), out_.end(), [&](const Copy& c) {
-      return c.state == state && c.dtype == dtype;
-    });
+    return std::any_of(out_.begin(), out_.end(),
+                       [&](const Copy& c) { return c.state == state && c.dtype == dtype; });
   }
 
   bool may_add(const std::string& state) const {
@@ -87,7 +86,7 @@ class Copies {
     if (is_taken(from.name, dtype) || (!known && !may_add(from.name))) return;
     out_.push_back({number, next_of(from.name), from.name, dtype});
     log_.push_back(
-        {"keep", "%" + graph_.value(node.outputs[0]).name, "kept",
+        {"keep", "%" + graph_.value(node.outputs[0]).name, "scratch_rows",
          str("as a rounded copy of state ", from.name, ", written by ",
              out_.back().next == ir::kNone ? "the program that updates it" : "its update")});
   }

@@ -11,8 +11,8 @@ namespace {
 
 class Writer {
  public:
-  Writer(const Sight& sight, const Group& group)
-      : s_(sight), group_(group), id_(s_.grouping.group_of[at(group.nodes.front())]) {}
+  Writer(const PlanContext& context, const Group& group)
+      : s_(context), group_(group), id_(s_.grouping.group_of[at(group.nodes.front())]) {}
 
   Signature run() {
     put(static_cast<int>(group_.type));
@@ -66,7 +66,7 @@ class Writer {
     for (const auto& [name, attr] : s_.graph.node(n).attrs) out_.text += attr_text(attr) + ' ';
   }
 
-  const Sight& s_;
+  const PlanContext& s_;
   const Group& group_;
   int id_;
   Signature out_;
@@ -75,16 +75,16 @@ class Writer {
 
 }  // namespace
 
-Signature signature_of(const Sight& sight, const Group& group) {
-  return Writer(sight, group).run();
+Signature signature_of(const PlanContext& context, const Group& group) {
+  return Writer(context, group).run();
 }
 
-bool is_constant(const Sight& sight, ir::ValueId value) {
-  const ir::NodeId by = sight.graph.value(value).producer;
-  if (by != ir::kNone) return sight.facts[at(by)].kind == Kind::kConstant;
-  const std::string& name = sight.graph.value(value).name;
-  if (!sight.graph.find_state(name)) return false;
-  return !sight.advanced.count(value);
+bool is_constant(const PlanContext& context, ir::ValueId value) {
+  const ir::NodeId by = context.graph.value(value).producer;
+  if (by != ir::kNone) return context.facts[at(by)].kind == Kind::kConstant;
+  const std::string& name = context.graph.value(value).name;
+  if (!context.graph.find_state(name)) return false;
+  return !context.advanced.count(value);
 }
 
 }  // namespace plait::plan

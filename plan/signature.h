@@ -15,9 +15,9 @@ struct Signature {
   std::vector<ir::ValueId> values;  // in the order in which the text names them
 };
 
-Signature signature_of(const Sight& sight, const Group& group);
+Signature signature_of(const PlanContext& context, const Group& group);
 
 /// A state that the graph does not advance, or a literal.
-bool is_constant(const Sight& sight, ir::ValueId value);
+bool is_constant(const PlanContext& context, ir::ValueId value);
 
 }  // namespace plait::plan

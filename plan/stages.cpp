@@ -52,7 +52,7 @@ void group(Planning& p) {
 }
 
 void choose(Planning& p) {
-  p.draft = make_draft(p.sight(), p.target, p.largest, p.tuning, p.program.log);
+  p.draft = make_draft(p.context(), p.target, p.largest, p.tuning, p.program.log);
   p.program.tuning = std::move(p.tuning.used);
 }
 
@@ -65,24 +65,25 @@ void order(Planning& p) {
 }
 
 void recompute(Planning& p) {
-  if (p.options.reorder && !p.draft.whole) recompute_steps(p.graph(), p.draft, p.program.log);
+  if (p.options.reorder && !p.draft.single_kernel)
+    recompute_steps(p.graph(), p.draft, p.program.log);
 }
 
 void batch(Planning& p) {
-  if (!p.draft.whole) {
+  if (!p.draft.single_kernel) {
     batch_products(p.graph(), p.draft, p.target, p.largest, p.program.log);
   }
 }
 
 void join_steps(Planning& p) {
-  if (!p.draft.whole) join_independent(p.graph(), p.draft);
+  if (!p.draft.single_kernel) join_independent(p.graph(), p.draft);
 }
 
 void place(Planning& p) {
   program::Program& program = p.program;
-  place_buffers(p.sight(), {p.table, p.copy_of}, p.draft, p.target, program);
+  place_buffers(p.context(), {p.table, p.copy_of}, p.draft, p.target, program);
   program.texts = p.draft.texts;
-  program.whole = p.draft.whole;
+  program.single_kernel = p.draft.single_kernel;
 }
 
 void streams(Planning& p) { assign_streams(p.program); }

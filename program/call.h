@@ -37,10 +37,10 @@ struct LoopCall {
   Function function;
   std::vector<Argument> arguments;
   std::vector<Dim> column_sizes{};  // elements of each column reduction's partial results
-  int kept = 0;                     // rows of scratch, each of kept_size elements
-  Dim kept_size = 0;
+  int scratch_rows = 0;             // rows of scratch, each of scratch_row_size elements
+  Dim scratch_row_size = 0;
   Dim rows = 1, finish_rows = 0;
-  Dim work = 0;        // scalar operations and elements moved, over all rows: how finely to cut
+  Dim work = 0;          // scalar operations and elements moved, over all rows: how finely to cut
   std::string kernel{};  // id
   // Where a target launches blocks: `rows` are those of the kernel, `finish_rows` those of its
   // second stage, and a block has this many threads and bytes of shared memory.
@@ -59,9 +59,9 @@ struct ProductCall {
     Function epilogue{};  // no name: the product is the result
     Dim epilogue_rows = 0;
     std::vector<Argument> arguments{};  // of the epilogue
-    LoopCall generated{};   // with a name: runs as this loop kernel instead of the engine
-    std::string variant{};  // of the engine, in the backend's own words
-    bool turned = false;    // the epilogue's rows are n and its inner index is m
+    LoopCall generated{};           // with a name: runs as this loop kernel instead of the engine
+    std::string variant{};          // of the engine, in the backend's own words
+    bool epilogue_along_m = false;  // the epilogue's rows are n and its inner index is m
     Workspace workspace{};
     Workspace packed{};  // of the program's packed weights, where b is constant
   };

@@ -71,7 +71,8 @@ template <class A, Is<LoopCall> T>
 void fields(A& a, T& x) {
   a("kernel", x.kernel)("function", x.function)("arguments", x.arguments);
   a("column_sizes", x.column_sizes);
-  a("kept", x.kept)("kept_size", x.kept_size)("rows", x.rows)("finish_rows", x.finish_rows);
+  a("scratch_rows", x.scratch_rows)("scratch_row_size", x.scratch_row_size)("rows", x.rows)(
+      "finish_rows", x.finish_rows);
   a("work", x.work)("threads", x.threads)("block_bytes", x.block_bytes)("maps", x.maps);
   a("element_threads", x.element_threads)("table", x.table);
   a("interleaved", x.interleaved)("workspace", x.workspace);
@@ -93,7 +94,7 @@ template <class A, Is<ProductCall::Part> T>
 void fields(A& a, T& x) {
   a("contraction", x.contraction)("epilogue", x.epilogue)("epilogue_rows", x.epilogue_rows);
   a("arguments", x.arguments)("generated", x.generated)("variant", x.variant);
-  a("turned", x.turned)("workspace", x.workspace)("packed", x.packed);
+  a("epilogue_along_m", x.epilogue_along_m)("workspace", x.workspace)("packed", x.packed);
 }
 
 template <class A, Is<ProductCall> T>
@@ -150,10 +151,12 @@ template <class A, Is<Program> T>
 void fields(A& a, T& x) {
   a.symbols(x.symbols);
   a("graph_name", x.graph_name)("graph_text", x.graph_text)("backend", x.backend);
-  a("target", x.target)("device", x.device)("options", x.options)("tuning", x.tuning)("threads", x.threads);
+  a("target", x.target)("device", x.device)("options", x.options)("tuning", x.tuning)("threads",
+                                                                                      x.threads);
   a("buffers", x.buffers)("views", x.views)("steps", x.steps);
   a("feeds", x.feeds)("fetches", x.fetches)("states", x.states);
-  a("rounded", x.rounded)("constants", x.constants)("texts", x.texts)("whole", x.whole);
+  a("rounded", x.rounded)("constants", x.constants)("texts", x.texts)("single_kernel",
+                                                                      x.single_kernel);
   a("states_bytes", x.states_bytes)("constants_bytes", x.constants_bytes);
   a("arena_bytes", x.arena_bytes);
   a("scratch_bytes", x.scratch_bytes)("persistent_bytes", x.persistent_bytes);

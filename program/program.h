@@ -55,7 +55,7 @@ struct Step {
   std::vector<Call> calls;         // independent of each other: they run together
   Dim operations = 0, bytes_read = 0, bytes_written = 0;
   std::int64_t shared_bytes = 0, thread_bytes = 0;  // workspace: the step's, each thread's
-  double seconds = 0;         // predicted, without DeviceModel::step_seconds
+  double seconds = 0;                               // predicted, without DeviceModel::step_seconds
   std::string bound;          // what most of it is bound by: products, memory...
   int stream = 0;             // on which steps run in their order
   std::vector<StepId> waits;  // for steps of other streams, before it begins
@@ -93,7 +93,7 @@ struct PlanOptions {
 };
 
 /// The function among a program's texts that is all of its steps, where it is small.
-inline constexpr std::string_view kWholeFunction = "plait_whole";
+inline constexpr std::string_view kSingleKernel = "plait_single_kernel";
 
 struct Program {
   std::string graph_name;
@@ -113,7 +113,7 @@ struct Program {
   std::vector<Binding> rounded;                     // copies that are kept: of which state
   std::vector<std::pair<ViewId, Array>> constants;  // with their content
   std::map<std::string, std::string> texts;         // of the code's functions, by name
-  bool whole = false;                               // small: all steps are one function
+  bool single_kernel = false;                       // small: all steps are one function
 
   std::int64_t states_bytes = 0;     // states, their copies, constants
   std::int64_t constants_bytes = 0;  // of these: constants, in a region of their own

@@ -26,7 +26,7 @@ Schedule schedule_of(const Program& program) {
   }
   out.streams = program.streams;
   out.step_seconds = program.device.step_seconds;
-  out.one_launch = program.whole;
+  out.one_launch = program.single_kernel;
   return out;
 }
 

@@ -134,7 +134,7 @@ class Checker {
 
   void check_call(const LoopCall& c, const Step& s) const {
     function(c.function, s);
-    if (c.kept < 0) fail("a loop of '", s.name, "' keeps ", c.kept, " rows");
+    if (c.scratch_rows < 0) fail("a loop of '", s.name, "' keeps ", c.scratch_rows, " rows");
     workspace(c.workspace, s.shared_bytes, s);
     if (c.table) return;
     for (const Argument& a : c.arguments) view_number(a.view, s.name);

@@ -159,14 +159,14 @@ void Executor::set_feed(const std::string& name, const Array& value) {
          shape_text(type.shape));
   }
   const program::Layout& layout = program_->view(view).layout;
-  if (code_->feed(view, value.data(), laid_of(value, layout))) return;
+  if (code_->feed(view, value.data(), host_layout_of(value, layout))) return;
   put(space_of(view), offset_of(view), layout, value);
 }
 
 bool Executor::feed_ahead(const std::string& name, const Array& value) {
   const ViewId view = feed_view(name);
   return is_of(value, wanted(view)) &&
-         code_->feed(view, value.data(), laid_of(value, program_->view(view).layout));
+         code_->feed(view, value.data(), host_layout_of(value, program_->view(view).layout));
 }
 
 Array Executor::state(const std::string& name) const {

@@ -24,7 +24,7 @@ void copy_axis(const std::byte* from, std::int64_t from_step, std::byte* to, std
 
 /// Copies elements between row-major order and a layout, walked in the layout's order, so that one
 /// side is sequential.
-void permute(const std::byte* from, std::byte* to, const Laid& laid, bool into_layout) {
+void permute(const std::byte* from, std::byte* to, const HostLayout& laid, bool into_layout) {
   struct Axis {
     std::int64_t size, from_step, to_step;  // bytes
   };
@@ -58,15 +58,15 @@ void permute(const std::byte* from, std::byte* to, const Laid& laid, bool into_l
 
 }  // namespace
 
-Laid laid_of(const Array& value, const program::Layout& layout) {
+HostLayout host_layout_of(const Array& value, const program::Layout& layout) {
   return {static_cast<std::int64_t>(size_of(value.dtype())), value.sizes(), layout};
 }
 
 void put(Space& space, std::int64_t offset, const program::Layout& layout, const Array& value) {
   const auto bytes = static_cast<std::int64_t>(value.byte_count());
-  const Laid laid = laid_of(value, layout);
+  const HostLayout laid = host_layout_of(value, layout);
   if (laid.plain()) return space.write(offset, value.data(), bytes);
-  if (space.write_laid(offset, value.data(), laid)) return;
+  if (space.write_in_layout(offset, value.data(), laid)) return;
   const auto lay = [&](char* into) {
     permute(value.data(), reinterpret_cast<std::byte*>(into), laid, true);
   };
@@ -80,7 +80,7 @@ Array take(const Space& space, std::int64_t offset, const program::Layout& layou
            const Sizes& sizes) {
   Array out(dtype, sizes);
   const auto bytes = static_cast<std::int64_t>(out.byte_count());
-  const Laid laid = laid_of(out, layout);
+  const HostLayout laid = host_layout_of(out, layout);
   if (laid.plain()) {
     space.read(offset, out.data(), bytes);
     return out;

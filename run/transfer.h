@@ -9,7 +9,7 @@
 
 namespace plait {
 
-Laid laid_of(const Array& value, const program::Layout& layout);
+HostLayout host_layout_of(const Array& value, const program::Layout& layout);
 
 /// Writes an array, in row-major order, in its layout.
 void put(Space& space, std::int64_t offset, const program::Layout& layout, const Array& value);

@@ -34,7 +34,7 @@ struct PartRun {
   std::vector<char*> pointers;
   std::vector<std::int64_t> sizes;
   int* bad = nullptr;
-  bool turned = false, constant = false;
+  bool epilogue_along_m = false, constant = false;
   LoopRun loops;  // where it is generated
 
   static void sink(const void* context, std::int64_t batch, std::int64_t m0, std::int64_t m1,
@@ -133,7 +133,7 @@ class CpuCode : public Code {
   int units() const override { return static_cast<int>(libraries_.size()); }
 
  private:
-  using WholeFunction = void (*)(char* const*, char*, int*);
+  using SingleKernelFunction = void (*)(char* const*, char*, int*);
 
   const char* error() {
     if (const char* text = hand_error_.exchange(nullptr, std::memory_order_relaxed)) return text;
@@ -147,7 +147,7 @@ class CpuCode : public Code {
 
   void compile(const std::map<std::string, std::string>& texts) {
     if (texts.empty()) return;
-    const auto all = texts.find(std::string(program::kWholeFunction));
+    const auto all = texts.find(std::string(program::kSingleKernel));
     const bool whole = all != texts.end();
     // Units large enough to pay for the prelude, enough of them for the cores.
     constexpr std::size_t kFunctionsPerUnit = 10;
@@ -155,7 +155,7 @@ class CpuCode : public Code {
         whole ? 1 : std::clamp<std::size_t>(texts.size() / kFunctionsPerUnit, 1, 16);
     std::vector<std::string> units(count, codegen::unit_header());
     for (const auto& [name, text] : texts) {
-      if (name == program::kWholeFunction) continue;
+      if (name == program::kSingleKernel) continue;
       const std::size_t unit = unit_of_.size() % count;
       unit_of_.emplace(name, unit);
       units[unit] += text;
@@ -171,7 +171,7 @@ class CpuCode : public Code {
     libraries_ = built.libraries;
     build_seconds_ = built.seconds;
     from_cache_ = built.from_cache;
-    if (whole) whole_ = reinterpret_cast<WholeFunction>(libraries_[0].symbol(all->first));
+    if (whole) whole_ = reinterpret_cast<SingleKernelFunction>(libraries_[0].symbol(all->first));
   }
 
   void* symbol(const std::string& name, const std::string& more = "") const {
@@ -259,7 +259,7 @@ class CpuCode : public Code {
       }
       part.contract = std::make_unique<Contract>(problem_of(loop::bind(p.contraction, sizes)),
                                                  variant_from_text(p.variant));
-      part.turned = p.turned;
+      part.epilogue_along_m = p.epilogue_along_m;
       part.constant = call.b_constant;
       part.a = pointer(call.a);
       part.b = pointer(call.b);
@@ -297,7 +297,7 @@ class CpuCode : public Code {
       const PartRun& p = s.parts[i - s.batches.size()];
       if (!p.contract) return p.loops.run(mine, self->scratch(thread), &self->bad_);
       return p.contract->run(mine, p.a, p.b, p.packed, p.c, p.epilogue ? PartRun::sink : nullptr,
-                             &p, self->scratch(thread), p.turned);
+                             &p, self->scratch(thread), p.epilogue_along_m);
     }
     const char* error = s.hand.kernel->run(mine, s.hand.inputs.data(), s.hand.outputs.data(),
                                            self->scratch(thread));
@@ -333,7 +333,7 @@ class CpuCode : public Code {
   Pool pool_;
   std::vector<codegen::Library> libraries_;
   std::map<std::string, std::size_t> unit_of_;
-  WholeFunction whole_ = nullptr;
+  SingleKernelFunction whole_ = nullptr;
   std::vector<char*> whole_pointers_;
   double build_seconds_ = 0;
   int from_cache_ = 0;

@@ -25,6 +25,8 @@ inline std::int64_t column_bytes(std::int64_t size, std::int64_t tasks) {
   constexpr std::int64_t kApart = 9 * 64;
   return rounded_up(size * tasks * 8) + kApart;
 }
-inline std::int64_t kept_bytes(int rows, std::int64_t size) { return rows * rounded_up(size * 8); }
+inline std::int64_t scratch_bytes_of(int rows, std::int64_t size) {
+  return rows * rounded_up(size * 8);
+}
 
 }  // namespace plait::cpu

@@ -10,7 +10,7 @@
 #include "backends/cpu/hand/hand.h"
 #include "backends/cpu/measure.h"
 #include "backends/cpu/pool.h"
-#include "backends/cpu/whole.h"
+#include "backends/cpu/single_kernel.h"
 #include "backends/generated_c.h"
 #include "backends/tuning.h"
 #include "base/hash.h"
@@ -103,7 +103,7 @@ class CpuTarget : public Target {
     const cpu::Contract contract(problem, accepted[best]);
     out.kernel = contract.id();
     out.variant = to_text(accepted[best]);
-    out.turned = cpu::lies_along_m(problem);
+    out.epilogue_along_m = cpu::lies_along_m(problem);
     out.predicted = cpu::predict_product({device_, threads_}, accepted[best], problem.dtype,
                                          costs[best], work.bytes);
     out.thread_bytes = contract.scratch_bytes();
@@ -125,7 +125,8 @@ class CpuTarget : public Target {
     for (const Dim& size : call.column_sizes) {
       out.shared_bytes += cpu::column_bytes(evaluate(size, largest), tasks);
     }
-    out.thread_bytes = cpu::kept_bytes(call.kept, evaluate(call.kept_size, largest));
+    out.thread_bytes =
+        cpu::scratch_bytes_of(call.scratch_rows, evaluate(call.scratch_row_size, largest));
     out.why = str("generated, ", tasks, " tasks");
     const auto operations = static_cast<double>(evaluate(call.work, largest));
     out.predicted = cpu::predict_loop({device_, threads_}, tasks, operations, work);
@@ -143,8 +144,8 @@ class CpuTarget : public Target {
   }
 
   void add_code(program::Program& program) const override {
-    if (!program.whole || program.texts.empty()) return;
-    program.texts.emplace(program::kWholeFunction, whole_text(program));
+    if (!program.single_kernel || program.texts.empty()) return;
+    program.texts.emplace(program::kSingleKernel, single_kernel_text(program));
   }
 
   std::unique_ptr<Runtime> open() const override { return cpu::make_runtime(threads_); }

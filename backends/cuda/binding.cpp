@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "backends/cuda/fused.h"
-#include "backends/cuda/whole.h"
+#include "backends/cuda/single_kernel.h"
 #include "base/at.h"
 #include "codegen/cuda/print.h"
 
@@ -30,7 +30,7 @@ void Binding::bind() {
   acts_.clear();
   first_table_ = flags_bytes();
   for (std::size_t s = 0; s < program_.steps.size(); ++s) acts_.push_back(bind_step(s, sizes_));
-  if (units_.is_whole()) bind_whole(sizes_);
+  if (units_.is_single_kernel()) bind_single_kernel(sizes_);
   if (libraries_) libraries_->expect_no_more();
   bound_ = true;
 }
@@ -90,7 +90,7 @@ std::vector<Act> Binding::bind_step(std::size_t step, const DimBindings& sizes) 
       each.push_back(bind_loop(*call, call->workspace, step, sizes));
     }
     if (each.size() > 1 && calls[0]->function.many) {
-      acts.push_back(together(name, each));
+      acts.push_back(grouped_launch(name, each));
     } else {
       for (std::vector<Launch>& launches : each) acts.push_back({{}, std::move(launches)});
     }
@@ -138,7 +138,7 @@ char* Binding::put_table(const std::vector<Word>& words) {
   return place;
 }
 
-Act Binding::together(const std::string& name, const std::vector<std::vector<Launch>>& each) {
+Act Binding::grouped_launch(const std::string& name, const std::vector<std::vector<Launch>>& each) {
   Act act;
   for (std::size_t stage = 0; stage < each[0].size(); ++stage) {
     std::vector<Word> table, firsts;
@@ -208,7 +208,8 @@ Act Binding::bind_tabled(const std::vector<const ProductCall*>& calls, std::size
   launch.maps = 0;
   Act act{{}, {launch}};
   if (has_behind && count > 1 && function.many) {
-    for (Launch& l : together(function.name, behind).launches) act.launches.push_back(std::move(l));
+    for (Launch& l : grouped_launch(function.name, behind).launches)
+      act.launches.push_back(std::move(l));
   } else {
     for (std::vector<Launch>& l : behind) act.launches.push_back(std::move(l[0]));
   }
@@ -220,7 +221,7 @@ Act Binding::bind_library(const ProductCall& call, const ProductCall::Part& p, s
   const loop::BoundContraction bound = loop::bind(p.contraction, sizes);
   const LibraryVariant variant = library_variant(p.variant);
   const std::optional<Fused>& fused = variant.fused;
-  const DType result = variant.apart.value_or(bound.dtype);
+  const DType result = variant.separate_epilogue.value_or(bound.dtype);
   Act act;
   std::string why;
   // The same algorithm as was planned with; sizes that are not the largest may want another.
@@ -234,15 +235,15 @@ Act Binding::bind_library(const ProductCall& call, const ProductCall::Part& p, s
   o.b = pointer(call.b);
   char* const apart = workspace(step, p.workspace);
   const auto operand = [&](int i) { return pointer(p.arguments[at(i)].view); };
-  o.c = fused ? operand(fused->result) : variant.apart ? apart : pointer(call.c);
+  o.c = fused ? operand(fused->result) : variant.separate_epilogue ? apart : pointer(call.c);
   if (fused && fused->bias >= 0) o.bias = operand(fused->bias);
   if (fused && fused->residual >= 0) o.residual = operand(fused->residual);
-  const std::int64_t before = variant.apart ? result_bytes(bound, result) : 0;
+  const std::int64_t before = variant.separate_epilogue ? result_bytes(bound, result) : 0;
   o.workspace = apart + before;
   const std::int64_t wanted = before + rounded(act.library.call->workspace_bytes());
   check(wanted <= p.workspace.bytes, "step ", step, " wants ", wanted,
         " bytes of workspace, planned were ", p.workspace.bytes);
-  if (variant.apart) act.launches.push_back(bind_epilogue(p, apart, step, sizes));
+  if (variant.separate_epilogue) act.launches.push_back(bind_epilogue(p, apart, step, sizes));
   return act;
 }
 
@@ -298,15 +299,15 @@ Word Binding::hand_word(const HandWord& w, const HandCall& call, std::size_t ste
   return static_cast<Word>(w.value);
 }
 
-void Binding::bind_whole(const DimBindings& sizes) {
+void Binding::bind_single_kernel(const DimBindings& sizes) {
   std::vector<Launch> calls;
   for (std::size_t step = 0; step < program_.steps.size(); ++step) {
     each_generated(program_.steps[step], [&](const LoopCall& call, const program::Workspace& part) {
       calls.push_back(bind_loop(call, part, step, sizes)[0]);
     });
   }
-  whole_launch_ = whole_launch(program_, calls, memory_, device_->most_block_bytes());
-  whole_launch_.function = units_.whole_function();
+  single_kernel_ = single_kernel_launch(program_, calls, memory_, device_->most_block_bytes());
+  single_kernel_.function = units_.single_kernel_function();
 }
 
 std::int64_t result_bytes(const loop::BoundContraction& c, DType dtype) {

@@ -50,7 +50,7 @@ class Binding {
   const Units& units() const { return units_; }
   std::size_t count() const { return program_.steps.size(); }
   const std::vector<Act>& acts(std::size_t step) const { return acts_[step]; }
-  Launch& whole() { return whole_launch_; }  // its first word: how many runs
+  Launch& single_kernel() { return single_kernel_; }  // its first word: how many runs
   std::int64_t held_bytes() const { return tables_bytes_; }
   /// Error bits by step, since they were last cleared.
   const std::vector<int>& read_flags();
@@ -71,7 +71,7 @@ class Binding {
   /// Where the words lie, behind the tables before.
   char* put_table(const std::vector<Word>& words);
   /// Calls of one function: a table of their words, and the first block of each.
-  Act together(const std::string& name, const std::vector<std::vector<Launch>>& each);
+  Act grouped_launch(const std::string& name, const std::vector<std::vector<Launch>>& each);
   void bind_product(const ProductCall& call, std::size_t step, const DimBindings& sizes,
                     std::vector<Act>& acts);
   static bool is_tabled(const ProductCall& call);
@@ -86,7 +86,7 @@ class Binding {
                        const DimBindings& sizes);
   Act bind_hand(const HandCall& call, std::size_t step, const DimBindings& sizes);
   Word hand_word(const HandWord& w, const HandCall& call, std::size_t step, char* scratch) const;
-  void bind_whole(const DimBindings& sizes);
+  void bind_single_kernel(const DimBindings& sizes);
 
   std::shared_ptr<Device> device_;
   std::shared_ptr<const Libraries> libraries_;
@@ -99,7 +99,7 @@ class Binding {
   std::int64_t tables_bytes_ = 0, first_table_ = 0;
   std::vector<int> flags_;
   std::vector<std::vector<Act>> acts_;
-  Launch whole_launch_;
+  Launch single_kernel_;
 };
 
 }  // namespace plait::cuda

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "backends/cuda/binding.h"
-#include "backends/cuda/landing.h"
+#include "backends/cuda/feed_staging.h"
 #include "backends/cuda/stream_tuner.h"
 #include "base/at.h"
 #include "codegen/cuda/print.h"
@@ -23,7 +23,7 @@ class CudaCode : public Code {
            std::shared_ptr<Placer> placer, const program::Program& program)
       : program_(program),
         device_(std::move(device)),
-        landing_(device_, std::move(placer)),
+        feed_staging_(device_, std::move(placer)),
         binding_(device_, std::move(libraries), program),
         waited_for_(program.steps.size(), false),
         signals_(program.steps.size(), 0) {
@@ -37,20 +37,22 @@ class CudaCode : public Code {
   void bind(const DimBindings& sizes, const Memory& memory) override {
     for (Kept& kept : kept_) kept.recording.reset();
     warm_ = false;
-    landing_.reserve(program_, memory);
+    feed_staging_.reserve(program_, memory);
     tuner_.start_over();
     binding_.place(sizes, memory);
   }
 
-  bool feed(program::ViewId view, const void* from, const Laid& laid) override {
-    return landing_.feed(view, from, laid);
+  bool feed(program::ViewId view, const void* from, const HostLayout& layout) override {
+    return feed_staging_.feed(view, from, layout);
   }
-  std::int64_t held_bytes() const override { return binding_.held_bytes() + landing_.held_bytes(); }
+  std::int64_t held_bytes() const override {
+    return binding_.held_bytes() + feed_staging_.held_bytes();
+  }
   void constants_changed() override {}
 
   const char* run(std::size_t step) override {
     binding_.bind();
-    landing_.land();
+    feed_staging_.take_over();
     const std::vector<Act>& acts = binding_.acts(step);
     const int streams = std::min<int>(kStepStreams, static_cast<int>(acts.size()));
     if (streams > 1) device_->fork(streams);
@@ -66,15 +68,15 @@ class CudaCode : public Code {
 
   bool runs_beside() const override { return true; }
   bool run_whole(const char*& error) override {
-    if (!code().is_whole() && !device_->can_record()) return false;
+    if (!code().is_single_kernel() && !device_->can_record()) return false;
     device_->forget_marks();
     error = run_recorded(1, false);
     return true;
   }
   bool is_settled() const override {
-    return code().is_whole() || !device_->can_record() || tuner_.decided();
+    return code().is_single_kernel() || !device_->can_record() || tuner_.decided();
   }
-  bool has_whole() const override { return code().is_whole() || device_->can_record(); }
+  bool has_whole() const override { return code().is_single_kernel() || device_->can_record(); }
 
   const char* wait(std::size_t& step) override {
     device_->wait();
@@ -95,7 +97,7 @@ class CudaCode : public Code {
 
   bool run_timed(std::vector<double>& seconds) override {
     binding_.bind();
-    landing_.land();
+    feed_staging_.take_over();
     device_->forget_marks();
     std::vector<int> marks{device_->mark()};
     for (std::size_t i = 0; i < binding_.count(); ++i) {
@@ -111,9 +113,9 @@ class CudaCode : public Code {
   }
 
   bool run_row(int runs, double* seconds, bool in_order) override {
-    if (!code().is_whole() && !device_->can_record()) return false;
+    if (!code().is_single_kernel() && !device_->can_record()) return false;
     binding_.bind();
-    landing_.land();
+    feed_staging_.take_over();
     device_->forget_marks();
     const int begin = device_->mark();
     if (const char* error = run_recorded(runs, in_order)) return refuse(error, refused_step_);
@@ -145,10 +147,10 @@ class CudaCode : public Code {
   /// `runs` runs as one launch or replay; the first ever is neither.
   const char* run_recorded(int runs, bool in_order) {
     binding_.bind();
-    landing_.land();
-    if (code().is_whole()) {
-      binding_.whole().words[0] = static_cast<Word>(runs);
-      device_->launch(binding_.whole());
+    feed_staging_.take_over();
+    if (code().is_single_kernel()) {
+      binding_.single_kernel().words[0] = static_cast<Word>(runs);
+      device_->launch(binding_.single_kernel());
       return nullptr;
     }
     if (!warm_) {  // libraries load their kernels with their first call, not while recording
@@ -171,7 +173,8 @@ class CudaCode : public Code {
     kept.recording.reset();
     device_->begin_recording();
     const char* error = nullptr;
-    for (int i = 0; i < runs && !error; ++i) error = run_all(&kept == &kept_[StreamTuner::kInOrder]);
+    for (int i = 0; i < runs && !error; ++i)
+      error = run_all(&kept == &kept_[StreamTuner::kInOrder]);
     kept.recording = device_->end_recording();
     kept.runs = runs;
     if (error) kept.recording.reset();
@@ -237,7 +240,7 @@ class CudaCode : public Code {
 
   const program::Program& program_;
   std::shared_ptr<Device> device_;
-  Landing landing_;
+  FeedStaging feed_staging_;
   Binding binding_;
   bool warm_ = false;
   int streams_ = 1;

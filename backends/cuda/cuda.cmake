@@ -6,9 +6,9 @@ set(cuda_room ${CMAKE_CURRENT_LIST_DIR})
 
 include(${cuda_room}/hand/hand.cmake)
 plait_room(backends_cuda
-  SOURCES ${cuda_room}/binding.cpp ${cuda_room}/code.cpp ${cuda_room}/contest.cpp ${cuda_room}/fused.cpp
-    ${cuda_room}/landing.cpp ${cuda_room}/library_guess.cpp ${cuda_room}/runtime.cpp ${cuda_room}/target.cpp ${cuda_room}/trial.cpp
-    ${cuda_room}/units.cpp ${cuda_room}/whole.cpp
+  SOURCES ${cuda_room}/binding.cpp ${cuda_room}/code.cpp ${cuda_room}/autotuner.cpp ${cuda_room}/fused.cpp
+    ${cuda_room}/feed_staging.cpp ${cuda_room}/library_guess.cpp ${cuda_room}/runtime.cpp ${cuda_room}/target.cpp ${cuda_room}/candidate_timer.cpp
+    ${cuda_room}/units.cpp ${cuda_room}/single_kernel.cpp
   ALONE ${cuda_room}/ceilings.cpp ${cuda_room}/placer.cpp
   DEPENDS ops program backends_tuning codegen codegen_cuda cuda_hand
 )

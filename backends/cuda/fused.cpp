@@ -128,7 +128,7 @@ LibraryEpilogue epilogue_of(const std::optional<Fused>& f) {
 }
 
 std::string to_text(const LibraryVariant& v) {
-  if (v.apart) return str(v.id, " apart ", name_of(*v.apart));
+  if (v.separate_epilogue) return str(v.id, " separate ", name_of(*v.separate_epilogue));
   if (!v.fused) return v.id;
   const Fused& f = *v.fused;
   return str(v.id, " bias ", f.bias, " residual ", f.residual, " relu ", f.relu ? 1 : 0, " result ",

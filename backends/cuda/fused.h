@@ -29,7 +29,7 @@ LibraryEpilogue epilogue_of(const std::optional<Fused>& fused);
 struct LibraryVariant {
   std::string id;
   std::optional<Fused> fused{};
-  std::optional<DType> apart{};  // of the product that a kernel behind the call reads
+  std::optional<DType> separate_epilogue{};  // of the product that a kernel behind the call reads
 };
 std::string to_text(const LibraryVariant& variant);
 LibraryVariant library_variant(const std::string& text);

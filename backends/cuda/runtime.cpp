@@ -26,9 +26,9 @@ class DeviceSpace : public Space {
   void write(std::int64_t offset, const void* from, std::int64_t bytes) override {
     if (bytes > 0) device_->write(data_ + offset, from, bytes);
   }
-  bool write_laid(std::int64_t offset, const void* from, const Laid& laid) override {
-    if (!Placer::takes(laid)) return false;
-    placer_->write(data_ + offset, from, laid);
+  bool write_in_layout(std::int64_t offset, const void* from, const HostLayout& layout) override {
+    if (!Placer::takes(layout)) return false;
+    placer_->write(data_ + offset, from, layout);
     return true;
   }
   bool zero(std::int64_t offset, std::int64_t bytes) override {

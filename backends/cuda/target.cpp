@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "backends/cuda/autotuner.h"
 #include "backends/cuda/ceilings.h"
 #include "backends/cuda/code.h"
-#include "backends/cuda/contest.h"
 #include "backends/cuda/fused.h"
 #include "backends/cuda/hand/hand.h"
 #include "backends/cuda/library/library.h"
 #include "backends/cuda/library_guess.h"
-#include "backends/cuda/whole.h"
+#include "backends/cuda/single_kernel.h"
 #include "base/build_id.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -103,32 +103,33 @@ class CudaTarget : public Target {
       out.why = device_ ? "no library is there" : "unseen: planned without a device";
       return out;
     }
-    const Contest contest(*device_, *libraries_, *this, options_.tf32);
-    return contest.choose(c, epilogue, largest, tuning);
+    const Autotuner autotuner(*device_, *libraries_, *this, options_.tf32);
+    return autotuner.choose(c, epilogue, largest, tuning);
   }
 
-  std::optional<Together> together(const ProductCall::Part& part, bool bare,
-                                   const DimBindings& largest) const override {
+  std::optional<GroupedLaunch> grouped_launch(const ProductCall::Part& part, bool bare,
+                                              const DimBindings& largest) const override {
     const loop::Contraction& c = part.contraction;
     codegen::cuda::ProductOptions how = product_options();
     if (bare) {
       if (c.guarded || !worth_a_table(c, largest, how)) return std::nullopt;
       how.calls = 2;
       how.variant = codegen::cuda::product_variants(c, largest, how).front();
-      return Together{
+      return GroupedLaunch{
           as_loop(codegen::cuda::print_product(c, nullptr, true, how)),
           kMostTogether,
           0,
           {codegen::cuda::product_us(c, nullptr, largest, how) * 1e-6 / how.calls, "products"}};
     }
-    if (!how.pairs || library_variant(part.variant).apart != c.dtype) return std::nullopt;
+    if (!how.pairs || library_variant(part.variant).separate_epilogue != c.dtype)
+      return std::nullopt;
     if (evaluate(loop::operations(c), largest) < kWorthATable) return std::nullopt;
     how.calls = kFewestTogether;
     const std::vector<std::string> variants = codegen::cuda::product_variants(c, largest, how);
     const auto pairs = std::find_if(variants.begin(), variants.end(), codegen::cuda::has_pairs);
     if (pairs == variants.end()) return std::nullopt;
     how.variant = *pairs;
-    Together out;
+    GroupedLaunch out;
     out.print = as_loop(codegen::cuda::print_product(c, nullptr, true, how));
     const std::int64_t blocks = evaluate(out.print.call.rows, largest);
     out.most = static_cast<int>(2 * processors() / blocks);
@@ -175,8 +176,8 @@ class CudaTarget : public Target {
         program.texts.emplace(hand->code, text);
       }
     }
-    if (program.whole && !program.texts.empty()) {
-      program.texts.emplace(program::kWholeFunction, whole_text(program));
+    if (program.single_kernel && !program.texts.empty()) {
+      program.texts.emplace(program::kSingleKernel, single_kernel_text(program));
     }
   }
 

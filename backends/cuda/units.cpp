@@ -8,7 +8,7 @@
 
 #include "backends/cuda/code.h"
 #include "backends/cuda/fused.h"
-#include "backends/cuda/whole.h"
+#include "backends/cuda/single_kernel.h"
 #include "codegen/cuda/print.h"
 
 namespace plait::cuda {
@@ -54,8 +54,8 @@ void expect_libraries(const Libraries& libraries, const program::Program& progra
         use.cudnn |= library_of(variant.id) == "cudnn";
         if (!has_sizes(p.contraction)) continue;
         const loop::BoundContraction bound = loop::bind(p.contraction, {});
-        use.calls.push_back(
-            {bound, variant.apart.value_or(bound.dtype), epilogue_of(variant.fused), variant.id});
+        use.calls.push_back({bound, variant.separate_epilogue.value_or(bound.dtype),
+                             epilogue_of(variant.fused), variant.id});
       }
     }
   }
@@ -64,8 +64,8 @@ void expect_libraries(const Libraries& libraries, const program::Program& progra
 
 Units::Units(Device& device, const program::Program& program) {
   const std::string header = codegen::cuda::unit_header();
-  const auto whole = program.texts.find(std::string(program::kWholeFunction));
-  whole_ = whole != program.texts.end() && program.whole;
+  const auto whole = program.texts.find(std::string(program::kSingleKernel));
+  whole_ = whole != program.texts.end() && program.single_kernel;
   std::map<std::string_view, std::size_t> hands;  // by the name of their text; its unit
   each_hand(program, [&](const HandCall& call) { hands.emplace(call.code, 0); });
   const std::size_t functions = program.texts.size() - hands.size() - (whole_ ? 1 : 0);
@@ -79,7 +79,7 @@ Units::Units(Device& device, const program::Program& program) {
     if (const auto hand = hands.find(name); hand != hands.end()) {
       hand->second = units.size();
       units.push_back(header + text);
-    } else if (name != program::kWholeFunction) {
+    } else if (name != program::kSingleKernel) {
       const std::size_t unit = unit_of_.size() % count;
       unit_of_.emplace(name, unit);
       units[unit] += text;
@@ -90,8 +90,8 @@ Units::Units(Device& device, const program::Program& program) {
   built_ = device.compile(units);
 }
 
-const void* Units::whole_function() const {
-  return built_.modules[0]->function(std::string(program::kWholeFunction));
+const void* Units::single_kernel_function() const {
+  return built_.modules[0]->function(std::string(program::kSingleKernel));
 }
 
 }  // namespace plait::cuda

@@ -20,8 +20,8 @@ class Units {
   /// The program outlives it.
   Units(Device& device, const program::Program& program);
 
-  bool is_whole() const { return whole_; }
-  const void* whole_function() const;
+  bool is_single_kernel() const { return whole_; }
+  const void* single_kernel_function() const;
   /// `more` behind the name: "_finish", "_many", "_finish_many".
   const void* function(const std::string& name, const char* more = "") const {
     return built_.modules[unit_of_.at(name)]->function(name + more);

@@ -75,8 +75,8 @@ std::string Body::kept_text(int let) const {
   for (int i = 0; i < let; ++i) number += k_.lets[at(i)].kept;
   if (s_.kept == Schedule::kRegisters) return str("k", number, "[c_][", lane(), "]");
   const std::string place = lanes_ == 1 ? "v_" : str("l_ * vectors_ + v_");
-  return s_.turned ? str("k", number, "[(", place, ") * ", s_.rows, "]")
-                   : str("k", number, "[", place, "]");
+  return s_.by_columns ? str("k", number, "[(", place, ") * ", s_.rows, "]")
+                       : str("k", number, "[", place, "]");
 }
 
 std::string Body::operand_text(int i, int j, bool inside) {

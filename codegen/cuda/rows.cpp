@@ -103,8 +103,8 @@ void Writer::left_over(Lines& out) {
 /// Where a thread stands in its row, and how much shared memory sums need.
 void Writer::places(Lines& out) {
   const int rows = s_.rows, along = s_.along;
-  out.add(s_.turned ? str("const int tx_ = tid_ / ", rows, ", ty_ = tid_ % ", rows, ";")
-                    : str("const int tx_ = tid_ % ", along, ", ty_ = tid_ / ", along, ";"));
+  out.add(s_.by_columns ? str("const int tx_ = tid_ / ", rows, ", ty_ = tid_ % ", rows, ";")
+                        : str("const int tx_ = tid_ % ", along, ", ty_ = tid_ / ", along, ";"));
   out.add(str("const ", type_, " vectors_ = ", text_of(vectors()), ";"));
   int most = 0;
   for (int stage = 0; stage <= k_.stages; ++stage) {
@@ -114,9 +114,9 @@ void Writer::places(Lines& out) {
     }
     most = std::max(most, count);
   }
-  const int slots = along == 1 ? 0 : s_.turned ? kThreads : along > 32 ? 2 * kThreads / 32 : 0;
+  const int slots = along == 1 ? 0 : s_.by_columns ? kThreads : along > 32 ? 2 * kThreads / 32 : 0;
   shared_ = most * slots * 8;
-  if (most > 0 && !s_.turned && slots > 0) out.add("int turn_ = 0;");
+  if (most > 0 && !s_.by_columns && slots > 0) out.add("int turn_ = 0;");
 }
 
 /// Rows of scratch for what is kept outside of registers.
@@ -139,7 +139,7 @@ void Writer::kept_rooms(Lines& out) {
                : str("w[", kept_area_, "] + ", wide, " * (((int64_t)block_ * ", count, " + ",
                      number, ") * ", s_.rows, " * ", size, ")");
     out.add(str(type, "* const k", number++, " = (", type, "*)(", base, ") + ty_",
-                s_.turned ? "" : str(" * (int64_t)", size), ";"));
+                s_.by_columns ? "" : str(" * (int64_t)", size), ";"));
   }
   if (shared) {
     printed_.block_bytes = std::max(
@@ -215,7 +215,7 @@ void Writer::across(Lines& out, const Body& body, int stage) {
   const auto combined = [&](int i, const std::string& b) {
     return str("a", i, " = ", step_text(dialect_of(s_), k_.lets[at(i)], str("a", i), b), ";");
   };
-  if (!s_.turned) {
+  if (!s_.by_columns) {
     out.add("#pragma unroll");
     out.open(str("for (int d_ = ", std::min(s_.along, 32) / 2, "; d_ > 0; d_ /= 2)"));
     for (int i : sums) out.add(combined(i, str("__shfl_xor_sync(0xffffffffu, a", i, ", d_)")));
@@ -224,26 +224,26 @@ void Writer::across(Lines& out, const Body& body, int stage) {
   }
   // Through shared memory: a slot for each warp, or for each thread. Slots of warps are there
   // twice: who writes one set anew has met those who read it at the other.
-  const int slots = s_.turned ? kThreads : kThreads / 32;
-  const int count = s_.turned ? s_.along : s_.along / 32;
+  const int slots = s_.by_columns ? kThreads : kThreads / 32;
+  const int count = s_.by_columns ? s_.along : s_.along / 32;
   printed_.block_bytes = std::max(printed_.block_bytes, shared_);
   for (std::size_t r = 0; r < sums.size(); ++r) {
     out.add(str(type(sums[r]), "* const s", sums[r], " = (", type(sums[r]), "*)(pl_dynamic + ",
-                s_.turned ? "" : "turn_ + ", r * at(slots) * 8, ");"));
-    out.add(s_.turned ? str("s", sums[r], "[tid_] = a", sums[r], ";")
-                      : str("if (tid_ % 32 == 0) s", sums[r], "[tid_ / 32] = a", sums[r], ";"));
+                s_.by_columns ? "" : "turn_ + ", r * at(slots) * 8, ");"));
+    out.add(s_.by_columns ? str("s", sums[r], "[tid_] = a", sums[r], ";")
+                          : str("if (tid_ % 32 == 0) s", sums[r], "[tid_ / 32] = a", sums[r], ";"));
   }
   row_barrier(out, s_);
-  const std::string first = s_.turned ? "ty_" : str("ty_ * ", count);
+  const std::string first = s_.by_columns ? "ty_" : str("ty_ * ", count);
   for (int i : sums) out.add(str("a", i, " = s", i, "[", first, "];"));
   out.add("#pragma unroll");
   out.open(str("for (int d_ = 1; d_ < ", count, "; ++d_)"));
   for (int i : sums) {
-    out.add(
-        combined(i, str("s", i, "[", first, " + d_", s_.turned ? str(" * ", s_.rows) : "", "]")));
+    out.add(combined(
+        i, str("s", i, "[", first, " + d_", s_.by_columns ? str(" * ", s_.rows) : "", "]")));
   }
   out.close();
-  if (s_.turned) {
+  if (s_.by_columns) {
     row_barrier(out, s_);
   } else {
     out.add(str("turn_ ^= ", shared_ / 2, ";"));

@@ -104,7 +104,7 @@ std::int64_t processors(const Schedule& s) { return s.device->processors; }
 std::int64_t over(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
 /// Neighbouring rows are neighbours in memory, and neighbouring inner points are not.
-bool is_turned(const Kernel& k) {
+bool is_by_columns(const Kernel& k) {
   if (k.rows.empty() || k.inner.empty()) return false;
   int along = 0, across = 0;
   visit_inner_offsets(k, [&](int, int, const Dim& offset) {
@@ -149,7 +149,7 @@ void deal_rows(const Kernel& k, Schedule& s, std::int64_t most) {
   const Dim vectors = floordiv(inner_count(k), Dim(s.lanes));
   const std::int64_t count = std::max<std::int64_t>(1, most_of(vectors));
   const std::int64_t rows = most_of(row_count(k));
-  if (s.turned) {
+  if (s.by_columns) {
     std::int64_t along = 1;
     while (along < 8 && along * 2 <= count && rows * along < processors(s) * 1024) along *= 2;
     s.along = static_cast<int>(along);
@@ -174,7 +174,7 @@ void share_rows(const Kernel& k, Schedule& s) {
   const std::int64_t blocks = 4 * processors(s);
   const std::int64_t inner = most_of(inner_count(k)),
                      rows = std::max<std::int64_t>(1, most_of(row_count(k)));
-  if (s.turned || kept_count(k) > 0 || inner < kLong || rows >= processors(s)) return;
+  if (s.by_columns || kept_count(k) > 0 || inner < kLong || rows >= processors(s)) return;
   for (const Let& l : k.lets) {
     if (l.reduce != Reduce::kNone && l.stage > 0) return;
   }
@@ -236,7 +236,7 @@ std::int64_t deal_whole_rows(const Kernel& k, Schedule& s, std::int64_t vectors)
 std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors) {
   const double rate = s.device->bytes_of("column"), one = s.device->processor_bytes_per_second;
   constexpr std::int64_t kLoadBytes = 128, kLoadBytesAlone = 256, kSector = 32;
-  s.turned = false;
+  s.by_columns = false;
   s.steps = 1;
   s.accumulators = s.lanes;
   std::size_t widest = 1, narrowest = 16;
@@ -369,10 +369,11 @@ bool mentions_rows(const Kernel& k, const Dim& d) {
 }
 
 void row_barrier(Lines& out, const Schedule& s) {
-  if (s.along <= 32 && !s.turned) return out.add("__syncwarp();");
+  if (s.along <= 32 && !s.by_columns) return out.add("__syncwarp();");
   // Rows may have barriers of their own where few blocks share a multiprocessor: a barrier whose
   // number is a variable takes all 16 of its block.
-  const bool own = !s.turned && s.along < s.threads && s.per_processor > 0 && s.per_processor <= 2;
+  const bool own =
+      !s.by_columns && s.along < s.threads && s.per_processor > 0 && s.per_processor <= 2;
   if (own) return out.add(str("pl_meet<", s.along, ">(1 + ty_);"));
   out.barrier();
 }
@@ -409,7 +410,7 @@ std::string to_text(const Schedule& s) {
   say(s.kind == Schedule::kPoints && s.steps > 1,
       str(s.steps, s.down ? " rows to a thread" : " vectors to a thread"));
   say(s.kind != Schedule::kPoints, str(s.along, s.along == 1 ? " thread" : " threads",
-                                       s.turned ? " down a row" : " along a row"));
+                                       s.by_columns ? " down a row" : " along a row"));
   say(s.kind == Schedule::kRows, str(s.rows, s.rows == 1 ? " row" : " rows", " to a block"));
   say(s.parts > 1, str(s.parts, " blocks to a row"));
   say(s.kind == Schedule::kColumns, s.whole_rows
@@ -438,8 +439,8 @@ Schedule schedule_of(const Kernel& k, const DeviceModel& device) {
   }
   if (reduces_rows(k) || stores_rows(k) || kept_count(k) > 0) {
     s.kind = Schedule::kRows;
-    s.turned = is_turned(k) && !is_tiny(k);
-    s.lanes = s.turned ? 1 : lanes_of(k, false);
+    s.by_columns = is_by_columns(k) && !is_tiny(k);
+    s.lanes = s.by_columns ? 1 : lanes_of(k, false);
     std::size_t widest = 1;
     const bool heavy = !k.inner.empty() && bytes_of(k, s.lanes, widest) > 12;
     deal_rows(k, s, heavy ? 8 : kept_count(k) > 1 ? 16 : 32);

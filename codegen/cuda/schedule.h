@@ -22,7 +22,7 @@ struct Schedule {
   int lanes = 1;            // neighbouring elements of the last inner index in a vector
   int along = 1;            // threads along the inner points of a row
   int rows = 256;           // rows of a block at once
-  bool turned = false;      // neighbouring threads stand on neighbouring rows
+  bool by_columns = false;  // neighbouring threads stand on neighbouring rows
   int steps = 0;            // vectors per thread, written out; 0: a loop
   bool down = false;        // of kPoints: these lie in rows that follow each other
   int accumulators = 0;     // columns in registers: their number per thread; 0: in memory

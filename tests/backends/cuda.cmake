@@ -12,6 +12,6 @@ plait_tests(cuda_feeds
   SOURCES cuda_ahead_test.cpp device_under_test.cpp
   ALONE cuda_feeds_test.cpp
   DEPENDS train run backends_cuda backends cuda_emulated)
-plait_tests(cuda_contest
-  SOURCES cuda_contest_test.cpp
+plait_tests(cuda_autotuner
+  SOURCES cuda_autotuner_test.cpp
   DEPENDS backends_cuda)

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "backends/cuda/emulate/emulated_device.h"
-#include "backends/cuda/landing.h"
+#include "backends/cuda/feed_staging.h"
 #include "backends/cuda/placer.h"
 #include "backends/cuda/target.h"
 #include "base/error.h"
@@ -26,7 +26,7 @@ std::vector<T> numbers(std::int64_t count) {
 
 /// Element by element.
 template <class T>
-std::vector<T> laid_out(const std::vector<T>& array, const Laid& laid) {
+std::vector<T> write_out(const std::vector<T>& array, const HostLayout& laid) {
   std::vector<T> out(array.size());
   for (std::size_t i = 0; i < array.size(); ++i) {
     std::vector<std::int64_t> index(laid.sizes.size());
@@ -45,7 +45,7 @@ std::vector<T> laid_out(const std::vector<T>& array, const Laid& laid) {
 }
 
 template <class T>
-void check_written(const Laid& laid) {
+void check_written(const HostLayout& laid) {
   const auto device = test::device_under_test();
   Placer placer(device);
   ASSERT_TRUE(Placer::takes(laid));
@@ -54,7 +54,7 @@ void check_written(const Laid& laid) {
   placer.write(to, array.data(), laid);
   std::vector<T> got(array.size());
   device->read(got.data(), to, laid.bytes());
-  EXPECT_TRUE(got == laid_out(array, laid));
+  EXPECT_TRUE(got == write_out(array, laid));
   device->release(to);
 }
 
@@ -82,7 +82,7 @@ struct Fed {
       memory.buffers.push_back(device->allocate(bytes, "a buffer"));
     }
     p.feeds = {{"first", view(0)}, {"last", view(2)}};
-    landing = std::make_unique<Landing>(device, placer);
+    landing = std::make_unique<FeedStaging>(device, placer);
     landing->reserve(p, memory);
   }
   ~Fed() {
@@ -107,26 +107,26 @@ struct Fed {
   std::shared_ptr<Placer> placer;
   program::Program p;
   Memory memory;
-  std::unique_ptr<Landing> landing;
+  std::unique_ptr<FeedStaging> landing;
 };
 
 TEST(CudaFeeds, LandBeforeTheNextRunAndNotEarlier) {
   Fed fed;
   fed.feed(0, 1);
-  fed.landing->land();
+  fed.landing->take_over();
   EXPECT_EQ(fed.first(0), 1u);
   for (std::uint32_t run = 2; run < 6; ++run) {
     fed.feed(0, run);
     fed.feed(2, 10 * run);
     EXPECT_EQ(fed.first(0), run - 1);
-    fed.landing->land();
+    fed.landing->take_over();
     EXPECT_EQ(fed.first(0), run);
     EXPECT_EQ(fed.first(2), 10 * run);
   }
   fed.feed(0, 7);
   fed.feed(0, 8);  // the last one counts
-  fed.landing->land();
-  fed.landing->land();
+  fed.landing->take_over();
+  fed.landing->take_over();
   EXPECT_EQ(fed.first(0), 8u);
   EXPECT_EQ(fed.landing->held_bytes(), 2 * 3 * Fed::kBytes);
 }

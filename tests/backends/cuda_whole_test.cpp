@@ -74,7 +74,7 @@ class Program {
     if (beside > 0) {
       program_.buffers.push_back({"", program::Region::kArena, beside, kCount * bytes, 0, 5});
     }
-    program_.whole = true;
+    program_.single_kernel = true;
     target_->add_code(program_);
     code_ = runtime_->load(program_);
     space_ = runtime_->allocate(kCount * bytes + beside, "values");

@@ -108,7 +108,7 @@ TEST_F(KernelTrace, OnADeviceTheseAreTheLaunches) {
   const program::Program program = compile(graph, *target, {.use_cache = false}).program;
   const cli::Json trace = cli::kernel_trace_json(program);
   ASSERT_EQ(trace.size(), program.steps.size());
-  ASSERT_TRUE(program.whole);
+  ASSERT_TRUE(program.single_kernel);
   EXPECT_NE(cli::kernel_trace_text(program).find(", run as one kernel\n"), std::string::npos);
 
   Executor executor(program, target->open());
@@ -125,7 +125,7 @@ TEST_F(KernelTrace, OnADeviceTheseAreTheLaunches) {
   device->launched.clear();
   executor.run();
   executor.wait();
-  EXPECT_EQ(device->launched, std::vector<std::string>{"plait_whole"});
+  EXPECT_EQ(device->launched, std::vector<std::string>{"plait_single_kernel"});
 }
 
 }  // namespace

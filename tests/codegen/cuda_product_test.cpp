@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backends/cuda/trial.h"
+#include "backends/cuda/candidate_timer.h"
 #include "tests/codegen/cuda_product_check.h"
 
 namespace plait::codegen::cuda {

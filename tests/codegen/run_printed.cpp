@@ -18,7 +18,7 @@ class Fenced {
     std::copy(bytes.begin(), bytes.end(), all_.begin() + kFence);
   }
   char* data() { return all_.data() + kFence; }
-  bool is_whole() const {
+  bool is_single_kernel() const {
     const auto is_fence = [](char c) { return c == kByte; };
     return std::all_of(all_.begin(), all_.begin() + kFence, is_fence) &&
            std::all_of(all_.end() - kFence, all_.end(), is_fence);
@@ -44,7 +44,7 @@ int run_printed(const Printed& printed, const Library& library, const DimBinding
   for (Bytes& b : columns) pointers.push_back(b.data());
   std::vector<std::int64_t> sizes{};
   for (const Dim& d : printed.parameters) sizes.push_back(number(d));
-  Bytes scratch(at(printed.kept) * at(number(printed.kept_size) * 8 + 64) + 64);
+  Bytes scratch(at(printed.scratch_rows) * at(number(printed.scratch_row_size) * 8 + 64) + 64);
   int bad = 0;
   reinterpret_cast<LoopFunction>(library.symbol(printed.name))(
       pointers.data(), sizes.data(), 0, number(printed.rows), 0, scratch.data(), &bad);
@@ -53,7 +53,7 @@ int run_printed(const Printed& printed, const Library& library, const DimBinding
         pointers.data(), sizes.data(), 0, rows, 1);
   }
   for (std::size_t b = 0; b < buffers.size(); ++b) {
-    EXPECT_TRUE(fenced[b].is_whole()) << printed.name << " wrote beside buffer " << b;
+    EXPECT_TRUE(fenced[b].is_single_kernel()) << printed.name << " wrote beside buffer " << b;
     buffers[b] = fenced[b].bytes();
   }
   return bad;

@@ -13,8 +13,8 @@ TEST_F(CompiledCase, SmallGraphsAreOneFunctionUnlessAScanIsBeside) {
   const ir::Graph small =
       ir::parse_graph("graph g(x: f32[2]) {\n %y = exp(x) : f32[2]\n return %y\n}");
   const auto target = make_target("cpu", 2);
-  EXPECT_TRUE(compile(side_by_side({small, small}), *target).program.whole);
-  EXPECT_FALSE(compile(side_by_side({small, small, scan_graph()}), *target).program.whole);
+  EXPECT_TRUE(compile(side_by_side({small, small}), *target).program.single_kernel);
+  EXPECT_FALSE(compile(side_by_side({small, small, scan_graph()}), *target).program.single_kernel);
 }
 
 TEST_F(CompiledCase, AQuickCompilerIsAnotherCompilerWhileItLives) {

@@ -177,7 +177,7 @@ TEST_F(CompiledCase, ProductsOfOneShapeAreOneLaunchOfADevice) {
   ASSERT_NE(corner, std::end(kCorners));
   const auto target = target_under_test();
   const program::Program program = compile(ir::parse_graph(corner->text), *target).program;
-  ASSERT_FALSE(program.whole);
+  ASSERT_FALSE(program.single_kernel);
   std::vector<std::size_t> calls;
   for (const program::Step& s : program.steps) {
     if (s.kind == "linear") calls.push_back(s.calls.size());

@@ -38,8 +38,8 @@ class CountedSpace : public Space {
     count(bytes);
     inner_->write(offset, from, bytes);
   }
-  bool write_laid(std::int64_t offset, const void* from, const Laid& laid) override {
-    const bool done = inner_->write_laid(offset, from, laid);
+  bool write_in_layout(std::int64_t offset, const void* from, const HostLayout& laid) override {
+    const bool done = inner_->write_in_layout(offset, from, laid);
     if (done) count(laid.bytes());
     return done;
   }
@@ -110,9 +110,9 @@ class CountedTarget : public Target {
   Choice choose(const HandCall& call, const Work& work, const DimBindings& largest) const override {
     return inner_->choose(call, work, largest);
   }
-  std::optional<Together> together(const ProductCall::Part& part, bool bare,
-                                   const DimBindings& largest) const override {
-    return inner_->together(part, bare, largest);
+  std::optional<GroupedLaunch> grouped_launch(const ProductCall::Part& part, bool bare,
+                                              const DimBindings& largest) const override {
+    return inner_->grouped_launch(part, bare, largest);
   }
   void add_code(program::Program& program) const override { inner_->add_code(program); }
   std::unique_ptr<Runtime> open() const override {

@@ -146,7 +146,7 @@ TEST_F(SmallModel, TheMlpStepIsOneFunction) {
   const ir::Graph graph = models::build("mlp?train=1&dtype=f32").graphs.at(0);
   const auto target = target_under_test();
   const Executor executor(compile(graph, *target).program, target->open());
-  EXPECT_TRUE(executor.program().whole);
+  EXPECT_TRUE(executor.program().single_kernel);
   EXPECT_TRUE(executor.code().has_whole());
   for (const program::Step& s : executor.program().steps) {
     EXPECT_TRUE(s.kernel.starts_with("loop.")) << s.kernel;

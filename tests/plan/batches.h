@@ -49,22 +49,20 @@ class Batches : public Target {
     out.kernel = "library";
     out.variant = "library apart";
     out.shared_bytes = kAlone;
-    out.apart = c.dtype;
+    out.separate_epilogue = c.dtype;
     return out;
   }
-  Choice choose(const LoopCall& call, const Work& work,
-                const DimBindings& largest) const override {
+  Choice choose(const LoopCall& call, const Work& work, const DimBindings& largest) const override {
     return cpu_->choose(call, work, largest);
   }
-  Choice choose(const HandCall& call, const Work& work,
-                const DimBindings& largest) const override {
+  Choice choose(const HandCall& call, const Work& work, const DimBindings& largest) const override {
     return cpu_->choose(call, work, largest);
   }
-  std::optional<Together> together(const ProductCall::Part& part, bool bare,
-                                   const DimBindings&) const override {
+  std::optional<GroupedLaunch> grouped_launch(const ProductCall::Part& part, bool bare,
+                                              const DimBindings&) const override {
     EXPECT_EQ(part.variant == "library apart", !bare);
     if (most_ == kNever || (bare && bare_ == Bare::kAlone)) return std::nullopt;
-    Together out;
+    GroupedLaunch out;
     out.print.call.function.name = "k_pair_0123456789abcdef";
     out.print.call.kernel = "loop.pair.01234567";
     out.print.call.rows = 4;

@@ -140,7 +140,7 @@ TEST(ProgramText, WhatNoNetworkHas) {
   p.log = {{"pass", "node", "what\n", "why"}, {}};
   p.texts = {{"k_e", ""}, {"k_g", "\n"}, {"k_l", "void k_l() { /* 3:abc */ }\n"}};
   p.options = {false, true, false};
-  p.whole = true;
+  p.single_kernel = true;
   reread(p);
 }
 

@@ -110,7 +110,8 @@ TEST(ProgramVerify, Calls) {
             "step 'product' calls 'k_e', of which there is no text");
   EXPECT_EQ(said_of([](Program& p) { p.texts.erase("hand_1"); }),
             "step 'hand' is made of 'hand_1', of which there is no text");
-  EXPECT_EQ(said_of([](Program& p) { loop_of(p).kept = -1; }), "a loop of 'loop' keeps -1 rows");
+  EXPECT_EQ(said_of([](Program& p) { loop_of(p).scratch_rows = -1; }),
+            "a loop of 'loop' keeps -1 rows");
   EXPECT_EQ(said_of([](Program& p) { product_of(p).c = {}; }),
             "'product' names value -1, there are 5");
   EXPECT_EQ(said_of([](Program& p) { product_of(p).b = {}; }),

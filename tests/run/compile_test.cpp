@@ -89,7 +89,7 @@ TEST_F(CompileCache, ReshapedRowsAreNotDivided) {
   })");
   ASSERT_FALSE(made.program.texts.empty());
   for (const auto& [name, text] : made.program.texts) {
-    if (name == program::kWholeFunction) continue;
+    if (name == program::kSingleKernel) continue;
     const std::size_t loop = text.find("#pragma omp simd");
     ASSERT_NE(loop, std::string::npos);
     EXPECT_EQ(text.find('%', loop), std::string::npos) << text;

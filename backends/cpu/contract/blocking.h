@@ -57,9 +57,9 @@ struct Blocking {
   std::int64_t packed_matrices = 0, packed_cols = 0, packed_depth = 0;
   std::int64_t panels_per_task = 1, pack_tasks = 0;
 
-  // Of the scratch, bytes: gathered left block, packed right block, tile, the tile turned, what is
-  // gathered before it is turned (k by rows) or split (kSplitRows rows by k), and a long sum's
-  // totals in f64, which are rarely touched.
+  // Of the scratch, bytes: gathered left block, packed right block, tile, the tile transposed, what
+  // is gathered before it is transposed (k by rows) or split (kSplitRows rows by k), and a long
+  // sum's totals in f64, which are rarely touched.
   static constexpr std::int64_t kSplitRows = 16;
   std::int64_t left_ld = 0, tile_ld = 0, turned_ld = 0, spare_ld = 0, spare_depth = 0;
   std::int64_t left_part_bytes = 0, right_part_bytes = 0;
@@ -101,8 +101,8 @@ const std::byte* packed_block(const Blocking& blocking, const void* packed, std:
 struct TilePlace {
   std::int64_t batch, row0, rows, col0, cols;
 };
-void finish_tile(const Blocking& blocking, const TilePlace& place, const float* tile, float* turned,
-                 void* c, TileSink sink, const void* context, bool turned_sink);
+void finish_tile(const Blocking& blocking, const TilePlace& place, const float* tile,
+                 float* transposed, void* c, TileSink sink, const void* context, bool turned_sink);
 
 /// A row length whose rows do not all fall into the same sets of a cache.
 std::int64_t spread(std::int64_t elements, std::int64_t element_bytes);

@@ -189,7 +189,8 @@ class Blocked : public Work {
   }
 
   void run(std::int64_t index, const Operands& o) const override {
-    check(!o.turned || variant.swapped || b_.store_turned, "a turned sink, and C lies along n");
+    check(!o.transposed || variant.swapped || b_.store_turned,
+          "a transposed sink, and C lies along n");
     const void* left = variant.swapped ? o.b : o.a;
     const void* right = variant.swapped ? o.a : o.b;
     const auto task_of = [&](const Blocking& b) {
@@ -201,7 +202,7 @@ class Blocked : public Work {
                   o.sink,
                   o.context,
                   static_cast<std::byte*>(o.scratch),
-                  o.turned,
+                  o.transposed,
                   definition_.get()};
     };
     Task task = task_of(b_);
@@ -286,7 +287,7 @@ void Contract::pack(std::int64_t task, const void* a, const void* b, void* packe
 }
 
 void Contract::run(std::int64_t task, const void* a, const void* b, const void* packed, void* c,
-                   TileSink sink, const void* context, void* scratch, bool turned) const {
+                   TileSink sink, const void* context, void* scratch, bool transposed) const {
   work_->run(task, {.a = a,
                     .b = b,
                     .packed = const_cast<void*>(packed),
@@ -294,7 +295,7 @@ void Contract::run(std::int64_t task, const void* a, const void* b, const void* 
                     .c = c,
                     .sink = sink,
                     .context = context,
-                    .turned = turned});
+                    .transposed = transposed});
 }
 
 }  // namespace plait::cpu

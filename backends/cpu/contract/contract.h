@@ -101,12 +101,12 @@ class Contract {
   std::int64_t pack_tasks() const;
   void pack(std::int64_t task, const void* a, const void* b, void* packed, void* scratch) const;
 
-  /// Without a sink the task rounds its part and stores it into c. A `turned` sink gets its tile
-  /// with n as the rows and m as the columns, and its ranges in that order; only where the result
-  /// lies along m, or with a Variant that is swapped.
+  /// Without a sink the task rounds its part and stores it into c. A `transposed` sink gets its
+  /// tile with n as the rows and m as the columns, and its ranges in that order; only where the
+  /// result lies along m, or with a Variant that is swapped.
   std::int64_t tasks() const;
   void run(std::int64_t task, const void* a, const void* b, const void* packed, void* c,
-           TileSink sink, const void* context, void* scratch, bool turned = false) const;
+           TileSink sink, const void* context, void* scratch, bool transposed = false) const;
 
  private:
   std::unique_ptr<const Work> work_;

@@ -36,13 +36,15 @@ void store(const Blocking& b, const Walk& c_rows, const Walk& c_cols, std::int64
 
 }  // namespace
 
-void finish_tile(const Blocking& b, const TilePlace& t, const float* tile, float* turned, void* c,
-                 TileSink sink, const void* context, bool turned_sink) {
+void finish_tile(const Blocking& b, const TilePlace& t, const float* tile, float* transposed,
+                 void* c, TileSink sink, const void* context, bool turned_sink) {
   const bool turn = sink != nullptr ? b.variant.swapped != turned_sink : b.store_turned;
-  if (turn) b.kernels->transpose32(tile, b.tile_ld, t.rows, t.cols, turned, b.turned_ld, t.rows);
+  if (turn)
+    b.kernels->transpose32(tile, b.tile_ld, t.rows, t.cols, transposed, b.turned_ld, t.rows);
   if (sink != nullptr) {
     if (turn) {
-      sink(context, t.batch, t.col0, t.col0 + t.cols, t.row0, t.row0 + t.rows, turned, b.turned_ld);
+      sink(context, t.batch, t.col0, t.col0 + t.cols, t.row0, t.row0 + t.rows, transposed,
+           b.turned_ld);
     } else {
       sink(context, t.batch, t.row0, t.row0 + t.rows, t.col0, t.col0 + t.cols, tile, b.tile_ld);
     }
@@ -50,7 +52,8 @@ void finish_tile(const Blocking& b, const TilePlace& t, const float* tile, float
   }
   const std::int64_t offset = b.c0 + b.c_batch.offset(t.batch);
   if (turn) {
-    store(b, b.c_cols, b.c_rows, t.col0, t.cols, t.row0, t.rows, offset, turned, b.turned_ld, c);
+    store(b, b.c_cols, b.c_rows, t.col0, t.cols, t.row0, t.rows, offset, transposed, b.turned_ld,
+          c);
   } else {
     store(b, b.c_rows, b.c_cols, t.row0, t.rows, t.col0, t.cols, offset, tile, b.tile_ld, c);
   }

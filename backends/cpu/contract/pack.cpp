@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kPoints = 128, kFast = 512;  // of one call of a gather: on the stack
 constexpr std::int64_t kPanels = 8;
-constexpr std::int64_t kChunk = 64;   // of k, when a panel is turned
+constexpr std::int64_t kChunk = 64;   // of k, when a panel is transposed
 constexpr std::int64_t kWidest = 64;  // panel
 
 /// A part of one operand: indices [index0, ..) by [k0, ..), moved by origin.
@@ -108,7 +108,7 @@ Part some_of_k(const Part& part, std::int64_t k, std::int64_t count) {
   return chunk;
 }
 
-/// One panel of 32-bit elements read along k: rows of a chunk of k, turned.
+/// One panel of 32-bit elements read along k: rows of a chunk of k, transposed.
 void turn_panel(const Blocking& b, const Part& part, std::byte* dest) {
   float rows[kWidest * kChunk];
   const std::int64_t nr = b.shape->nr;
@@ -127,7 +127,7 @@ void pair_panel(const Blocking& b, const Part& part, std::byte* dest) {
     const Part chunk = some_of_k(part, k, kChunk);
     const std::int64_t depth = round_up(chunk.ks, kPairDepth);
     if (chunk.ks < depth || part.indices < nr) std::memset(rows, 0, sizeof rows);
-    if (part.side.along_k) {  // turned as they are, two elements in a word
+    if (part.side.along_k) {  // transposed as they are, two elements in a word
       gather_part(b, chunk, {rows, kChunk});
       b.kernels->transpose32(rows, kChunk / 2, part.indices, depth / 2, dest, nr, nr);
     } else {
@@ -139,7 +139,7 @@ void pair_panel(const Blocking& b, const Part& part, std::byte* dest) {
 
 /// One panel in parts. False: something is not finite.
 bool split_panel(const Blocking& b, const Part& part, std::byte* dest) {
-  alignas(64) float rows[kWidest * kChunk], turned[kWidest * kChunk];
+  alignas(64) float rows[kWidest * kChunk], transposed[kWidest * kChunk];
   const std::int64_t nr = b.shape->nr, parts_apart = b.right_part_step();
   const bool narrow = part.indices < nr;
   const auto split = [&](Numbers from, std::int64_t ks, std::byte* to) {
@@ -156,17 +156,17 @@ bool split_panel(const Blocking& b, const Part& part, std::byte* dest) {
     const Part chunk = some_of_k(part, k, kChunk);
     if (part.side.along_k) {
       const Numbers from = in_f32(b, chunk, rows, kChunk);
-      b.kernels->transpose32(from.at, from.ld, chunk.indices, chunk.ks, turned, nr, nr);
+      b.kernels->transpose32(from.at, from.ld, chunk.indices, chunk.ks, transposed, nr, nr);
     } else {
-      if (narrow) std::memset(turned, 0, sizeof turned);
-      gather_part(b, chunk, {turned, nr});
+      if (narrow) std::memset(transposed, 0, sizeof transposed);
+      gather_part(b, chunk, {transposed, nr});
     }
-    finite &= split({turned, nr}, chunk.ks, dest);
+    finite &= split({transposed, nr}, chunk.ks, dest);
   }
   return finite;
 }
 
-/// Rows of the left operand read along the rows: a chunk of k at a time, turned.
+/// Rows of the left operand read along the rows: a chunk of k at a time, transposed.
 void turn_rows(const Blocking& b, const Part& part, std::byte* scratch) {
   std::byte* const spare = scratch + b.spare_at;
   for (std::int64_t k = 0; k < part.ks; k += b.spare_depth) {
@@ -204,14 +204,15 @@ bool split_left(const Blocking& b, const Part& part, std::byte* scratch) {
     }
     return finite;
   }
-  alignas(64) float turned[Blocking::kSplitRows * kPairDepth];
+  alignas(64) float transposed[Blocking::kSplitRows * kPairDepth];
   for (std::int64_t k = 0; k < part.ks; k += kPairDepth) {
     const Part chunk = some_of_k(part, k, kPairDepth);
     const Numbers from = in_f32(b, chunk, spare, b.spare_ld);
     for (std::int64_t row = 0; row < part.indices; row += Blocking::kSplitRows) {
       const std::int64_t rows = std::min(Blocking::kSplitRows, part.indices - row);
-      b.kernels->transpose32(from.at + row, from.ld, chunk.ks, rows, turned, kPairDepth, chunk.ks);
-      finite &= split({turned, kPairDepth}, rows, chunk.ks, row, k);
+      b.kernels->transpose32(from.at + row, from.ld, chunk.ks, rows, transposed, kPairDepth,
+                             chunk.ks);
+      finite &= split({transposed, kPairDepth}, rows, chunk.ks, row, k);
     }
   }
   return finite;

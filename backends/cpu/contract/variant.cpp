@@ -37,19 +37,19 @@ Sizes sizes_of(const Problem& p, bool swapped) {
 std::int64_t cache_bytes(Isa isa) { return isa >= Isa::kAvx512 ? 1'200'000 : 320'000; }
 
 /// Guessed cycles per element that a gather moves; runs are cut at the end of a panel.
-double gather_cycles(const Side& side, bool turned, int panel) {
+double gather_cycles(const Side& side, bool transposed, int panel) {
   const WalkAxis& run = (side.along_k ? side.k : side.index).inner();
   double cuts = 1.0 / static_cast<double>(std::max<std::int64_t>(run.extent, 1));
   if (panel > 0 && !side.along_k) cuts += 1.0 / panel;
   const double each = run.step == 1 ? 0.25 : 1.0;
-  return each + (side.guarded ? 8.0 : 4.0) * cuts + (turned ? 0.5 : 0.0);
+  return each + (side.guarded ? 8.0 : 4.0) * cuts + (transposed ? 0.5 : 0.0);
 }
 
 /// Of an element on its way into the order of the tiles.
-double order_cycles(const Blocking& b, const Side& side, bool turned, int panel) {
-  if (b.parts == 1) return gather_cycles(side, turned, panel);
+double order_cycles(const Blocking& b, const Side& side, bool transposed, int panel) {
+  if (b.parts == 1) return gather_cycles(side, transposed, panel);
   const double gathered = lies_in_runs(side, b.dtype) ? 0 : gather_cycles(side, false, 0);
-  return gathered + (turned ? 0.7 : 0.35);  // and split
+  return gathered + (transposed ? 0.7 : 0.35);  // and split
 }
 
 /// Per element that passes once: what does not stay in the core's own caches costs more.
@@ -82,7 +82,7 @@ Cost cost_of(const Blocking& b, const Sizes& s, bool b_constant, double left, do
                static_cast<double>(round_up(s.depth, kPairDepth)) / 400 *
                products_of_parts(b.parts);
   }
-  // Swapped: tiles are turned, panels packed inside.
+  // Swapped: tiles are transposed, panels packed inside.
   if (is_scattered(b) || v.swapped) products *= 1.15;
   const double row_tiles = static_cast<double>(b.row_tiles);
   const double col_tiles = static_cast<double>(b.col_tiles);

@@ -64,7 +64,7 @@ class Weights : public Work {
   void run(std::int64_t task, const Operands& o) const override {
     const std::int64_t n0 = task * filters_per_task_;
     const std::int64_t n1 = std::min(n0 + filters_per_task_, filters_);
-    const std::int64_t m = channels_ * 9, ld = spread_row(o.turned ? m : n1 - n0);
+    const std::int64_t m = channels_ * 9, ld = spread_row(o.transposed ? m : n1 - n0);
     float* tile = static_cast<float*>(o.scratch);
     float* taps = tile + in_lines(std::max((n1 - n0) * spread_row(m), m * spread_row(n1 - n0)));
     kernels_.begin();
@@ -78,9 +78,9 @@ class Weights : public Work {
       args.step = channels_;
       args.rows = args.wide = 3;
       kernels_.winograd->weight_results(args);
-      place(o, n, taps, tile + (n - n0) * (o.turned ? ld : 1), o.turned ? 1 : ld);
+      place(o, n, taps, tile + (n - n0) * (o.transposed ? ld : 1), o.transposed ? 1 : ld);
     }
-    if (o.sink != nullptr && o.turned) {
+    if (o.sink != nullptr && o.transposed) {
       o.sink(o.context, 0, n0, n1, 0, m, tile, ld);
     } else if (o.sink != nullptr) {
       o.sink(o.context, 0, 0, m, n0, n1, tile, ld);

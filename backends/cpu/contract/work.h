@@ -18,7 +18,7 @@ struct Operands {
   void* c = nullptr;
   TileSink sink = nullptr;
   const void* context = nullptr;
-  bool turned = false;  // the sink wants n as the rows
+  bool transposed = false;  // the sink wants n as the rows
 };
 
 class Work {

@@ -31,7 +31,7 @@ double seconds_since(Clock::time_point start) {
 
 /// Whether kernels that wait themselves are launched before the one before them has ended.
 bool launches_dependents() {
-  static const bool early = [] {
+  static const bool programmatic = [] {
     const char* const given = std::getenv("PLAIT_CUDA_EARLY");
     const std::string_view text = given ? given : "";
     if (text != "" && text != "0" && text != "1") {
@@ -39,7 +39,7 @@ bool launches_dependents() {
     }
     return text != "0";
   }();
-  return early;
+  return programmatic;
 }
 
 CUdeviceptr address(const char* data) { return reinterpret_cast<CUdeviceptr>(data); }
@@ -280,16 +280,16 @@ void DriverDevice::launch(const Launch& launch) {
     function.allowed_bytes = launch.block_bytes;
   }
   void* parameters[] = {const_cast<Word*>(words.data())};  // the driver only reads them
-  CUlaunchAttribute early{};
-  early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  early.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchAttribute programmatic{};
+  programmatic.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  programmatic.value.programmaticStreamSerializationAllowed = 1;
   CUlaunchConfig config{};
   config.gridDimX = static_cast<unsigned>(launch.blocks);
   config.blockDimX = static_cast<unsigned>(launch.threads);
   config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
   config.sharedMemBytes = static_cast<unsigned>(launch.block_bytes);
   config.hStream = current();
-  config.attrs = &early;
+  config.attrs = &programmatic;
   config.numAttrs = launch.dependent && launches_dependents() ? 1 : 0;
   const CUresult code =
       api_.launch_kernel(&config, function.handle, words.empty() ? nullptr : parameters, nullptr);

@@ -1,5 +1,5 @@
 // Trials on the device.
-#include "backends/cuda/trial.h"
+#include "backends/cuda/candidate_timer.h"
 
 #include <algorithm>
 #include <limits>
@@ -83,8 +83,9 @@ loop::Kernel kernel_behind(const loop::Kernel& epilogue, DType product) {
   return k;
 }
 
-Trial::Trial(Device& device, const loop::BoundContraction& c, const loop::Kernel* epilogue,
-             const DimBindings& sizes, Caches caches)
+CandidateTimer::CandidateTimer(Device& device, const loop::BoundContraction& c,
+                               const loop::Kernel* epilogue, const DimBindings& sizes,
+                               Caches caches)
     : device_(device), sizes_(sizes) {
   try {
     take_buffers(c, epilogue);
@@ -95,7 +96,7 @@ Trial::Trial(Device& device, const loop::BoundContraction& c, const loop::Kernel
   }
 }
 
-void Trial::take_buffers(const loop::BoundContraction& c, const loop::Kernel* epilogue) {
+void CandidateTimer::take_buffers(const loop::BoundContraction& c, const loop::Kernel* epilogue) {
   const auto width = static_cast<std::int64_t>(size_of(c.dtype));
   a_ = take(width * span(c, &Axis::a, c.a0), true);
   b_ = take(width * span(c, &Axis::b, c.b0), true);
@@ -111,7 +112,7 @@ void Trial::take_buffers(const loop::BoundContraction& c, const loop::Kernel* ep
   }
 }
 
-void Trial::make_sweep() {
+void CandidateTimer::make_sweep() {
   sweeper_ = device_.compile({codegen::cuda::unit_header() + kSweep}).modules[0];
   char* const data = take(kSwept, false);
   device_.zero(data, kSwept);
@@ -123,14 +124,14 @@ void Trial::make_sweep() {
   sweep_seconds_ = row_seconds([&] { device_.launch(sweep_); });
 }
 
-Trial::~Trial() { give_back(); }
+CandidateTimer::~CandidateTimer() { give_back(); }
 
-void Trial::give_back() {
+void CandidateTimer::give_back() {
   for (char* data : owned_) device_.release(data);
   owned_.clear();
 }
 
-char* Trial::take(std::int64_t bytes, bool random) {
+char* CandidateTimer::take(std::int64_t bytes, bool random) {
   char* data = device_.allocate(bytes + 256, "trying a contraction");
   owned_.push_back(data);
   taken_ += bytes;
@@ -155,7 +156,7 @@ char* Trial::take(std::int64_t bytes, bool random) {
 }
 
 template <class F>
-double Trial::seconds_of(F run) {
+double CandidateTimer::seconds_of(F run) {
   if (!sweeper_) return row_seconds(run);
   const double both = row_seconds([&] {
     device_.launch(sweep_);
@@ -166,7 +167,7 @@ double Trial::seconds_of(F run) {
 
 /// By replays of a row of runs, so that the host's part is not in it.
 template <class F>
-double Trial::row_seconds(F run) {
+double CandidateTimer::row_seconds(F run) {
   run();
   const double once = once_seconds(run);
   const int row = std::clamp(static_cast<int>(kRowSeconds / std::max(once, 1e-9)), 1, kRow);
@@ -185,7 +186,7 @@ double Trial::row_seconds(F run) {
 }
 
 template <class F>
-double Trial::once_seconds(F run) {
+double CandidateTimer::once_seconds(F run) {
   device_.forget_marks();
   const int begin = device_.mark();
   run();
@@ -196,7 +197,7 @@ double Trial::once_seconds(F run) {
 
 /// A recording in which something fails is ended before that is said.
 template <class F>
-std::unique_ptr<Recording> Trial::recorded(int row, F run) {
+std::unique_ptr<Recording> CandidateTimer::recorded(int row, F run) {
   device_.begin_recording();
   try {
     for (int i = 0; i < row; ++i) run();
@@ -210,7 +211,7 @@ std::unique_ptr<Recording> Trial::recorded(int row, F run) {
   return device_.end_recording();
 }
 
-Launch Trial::launch_of(const PrintedLoop& printed, const std::vector<char*>& buffers) {
+Launch CandidateTimer::launch_of(const PrintedLoop& printed, const std::vector<char*>& buffers) {
   Launch launch;
   launch.dependent = true;
   launch.blocks = evaluate(printed.call.rows, sizes_);
@@ -228,15 +229,15 @@ Launch Trial::launch_of(const PrintedLoop& printed, const std::vector<char*>& bu
   return launch;
 }
 
-LibraryOperands Trial::operands(const std::optional<Fused>& fused) const {
+LibraryOperands CandidateTimer::operands(const std::optional<Fused>& fused) const {
   LibraryOperands o{.a = a_, .b = b_, .c = fused ? buffers_[at(fused->result)] : c_};
   if (fused && fused->bias >= 0) o.bias = buffers_[at(fused->bias)];
   if (fused && fused->residual >= 0) o.residual = buffers_[at(fused->residual)];
   return o;
 }
 
-double Trial::glance(const LibraryCall& call, const std::optional<Fused>& fused,
-                     const std::function<bool(double)>& is_slow) {
+double CandidateTimer::glance(const LibraryCall& call, const std::optional<Fused>& fused,
+                              const std::function<bool(double)>& is_slow) {
   LibraryOperands o = operands(fused);
   o.workspace = take(call.workspace_bytes(), false);
   run(call, o);
@@ -247,13 +248,13 @@ double Trial::glance(const LibraryCall& call, const std::optional<Fused>& fused,
   return least;
 }
 
-double Trial::time(LibraryCall& call, const std::optional<Fused>& fused) {
+double CandidateTimer::time(LibraryCall& call, const std::optional<Fused>& fused) {
   LibraryOperands o = operands(fused);
   tune(call, o);
   return seconds_of([&] { run(call, o); });
 }
 
-double Trial::time(LibraryCall& call, const PrintedLoop& behind) {
+double CandidateTimer::time(LibraryCall& call, const PrintedLoop& behind) {
   LibraryOperands o = operands(std::nullopt);
   tune(call, o);
   const auto built = device_.compile({codegen::cuda::unit_header() + behind.text});
@@ -267,16 +268,16 @@ double Trial::time(LibraryCall& call, const PrintedLoop& behind) {
   });
 }
 
-void Trial::tune(LibraryCall& call, LibraryOperands& o) {
+void CandidateTimer::tune(LibraryCall& call, LibraryOperands& o) {
   o.workspace = take(std::max(call.tune_bytes(), call.workspace_bytes()), false);
   call.tune(device_.stream(), o);
 }
 
-void Trial::run(const LibraryCall& call, const LibraryOperands& o) {
+void CandidateTimer::run(const LibraryCall& call, const LibraryOperands& o) {
   if (const char* error = call.run(device_.stream(), o)) throw RunError(error);
 }
 
-std::vector<double> Trial::time(const std::vector<PrintedLoop>& generated) {
+std::vector<double> CandidateTimer::time(const std::vector<PrintedLoop>& generated) {
   std::vector<std::string> texts;
   for (const PrintedLoop& p : generated) texts.push_back(codegen::cuda::unit_header() + p.text);
   const auto modules = device_.compile(texts).modules;
@@ -291,7 +292,7 @@ std::vector<double> Trial::time(const std::vector<PrintedLoop>& generated) {
   return seconds;
 }
 
-double Trial::time(const PrintedLoop& generated, const Module& module) {
+double CandidateTimer::time(const PrintedLoop& generated, const Module& module) {
   const std::string& name = generated.call.function.name;
   std::vector<char*> buffers{a_, b_};
   if (buffers_.empty()) buffers.push_back(c_);

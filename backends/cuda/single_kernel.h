@@ -34,14 +34,14 @@ void each_generated(const program::Program& program, F f) {
   }
 }
 
-/// The kernel `plait_whole`. Before it stand kAnyAddress and the functions that it calls.
-std::string whole_text(const program::Program& program);
+/// The kernel `plait_single_kernel`. Before it stand kAnyAddress and the functions that it calls.
+std::string single_kernel_text(const program::Program& program);
 /// Addresses may be of shared memory there: what functions assume of them says nothing.
 inline constexpr std::string_view kAnyAddress =
     "#undef __isGlobal\n#define __isGlobal(address) true\n";
 
 /// `calls`: the launches of all calls alone, in order. Its first word is the number of runs.
-Launch whole_launch(const program::Program& program, const std::vector<Launch>& calls,
-                    const Memory& memory, int most_block_bytes);
+Launch single_kernel_launch(const program::Program& program, const std::vector<Launch>& calls,
+                            const Memory& memory, int most_block_bytes);
 
 }  // namespace plait::cuda

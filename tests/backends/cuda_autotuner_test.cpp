@@ -140,7 +140,7 @@ class PlayedLibraries : public Libraries {
   Manners& manners_;
 };
 
-class CudaContest : public testing::Test {
+class CudaAutotuner : public testing::Test {
  protected:
   void SetUp() override { ::setenv("PLAIT_CACHE", cache_.path().c_str(), 1); }
 
@@ -167,14 +167,14 @@ bool says(const Choice& choice, const std::string& what) {
   return choice.why.find(what) != std::string::npos;
 }
 
-TEST_F(CudaContest, TheFastestIsTaken) {
+TEST_F(CudaAutotuner, TheFastestIsTaken) {
   const Choice choice = chosen(true);
   EXPECT_EQ(choice.kernel, "lt.tuned") << choice.why;
   manners_.tuned_seconds = 1e-3;
   EXPECT_EQ(chosen(true).kernel, "lt.tuned") << "what was measured is kept";
 }
 
-TEST_F(CudaContest, ALibraryWithoutAnEngineIsACandidateLess) {
+TEST_F(CudaAutotuner, ALibraryWithoutAnEngineIsACandidateLess) {
   manners_.tunes = false;
   const Choice choice = chosen(true);
   EXPECT_TRUE(choice.generated);
@@ -184,14 +184,14 @@ TEST_F(CudaContest, ALibraryWithoutAnEngineIsACandidateLess) {
   EXPECT_EQ(chosen(true).variant, choice.variant) << "as it is kept";
 }
 
-TEST_F(CudaContest, WhatCannotBeRecordedIsACandidateLess) {
+TEST_F(CudaAutotuner, WhatCannotBeRecordedIsACandidateLess) {
   manners_.can_be_recorded = false;
   const Choice choice = chosen(true);
   EXPECT_TRUE(choice.generated) << choice.why;
   EXPECT_FALSE(device_->recording);
 }
 
-TEST_F(CudaContest, WithoutMemoryToMeasureTheGuessStands) {
+TEST_F(CudaAutotuner, WithoutMemoryToMeasureTheGuessStands) {
   device_->memory = 1000;
   for (const bool measure : {false, true}) {
     const Choice choice = chosen(measure);
@@ -202,7 +202,7 @@ TEST_F(CudaContest, WithoutMemoryToMeasureTheGuessStands) {
 }
 
 /// Of the planning that is repeated: what was measured, and what could not be.
-TEST_F(CudaContest, GivenResultsAreTaken) {
+TEST_F(CudaAutotuner, GivenResultsAreTaken) {
   manners_.tunes = false;
   const Choice own = chosen(true);
   ASSERT_EQ(tuning_.used.size(), 1u);
@@ -239,11 +239,11 @@ TEST_F(CudaContest, GivenResultsAreTaken) {
 }
 
 /// One picture's classifier: our first guess has no tiles.
-TEST_F(CudaContest, AProductOfOneRowIsMeasured) {
+TEST_F(CudaAutotuner, AProductOfOneRowIsMeasured) {
   EXPECT_EQ(chosen(true, 1, 1000, 2048).kernel, "lt.tuned");
 }
 
-TEST_F(CudaContest, AGoodGuessIsTakenAndRunOnce) {
+TEST_F(CudaAutotuner, AGoodGuessIsTakenAndRunOnce) {
   const Choice choice = chosen(false);
   EXPECT_EQ(choice.kernel, "lt.guess");
   EXPECT_EQ(choice.why, "the library's first guess");
@@ -253,7 +253,7 @@ TEST_F(CudaContest, AGoodGuessIsTakenAndRunOnce) {
   EXPECT_EQ(manners_.asked, asked) << "once";
 }
 
-TEST_F(CudaContest, AGuessFarBelowItsCeilingIsTriedAgainstOthers) {
+TEST_F(CudaAutotuner, AGuessFarBelowItsCeilingIsTriedAgainstOthers) {
   manners_.seconds = 5e-3;
   const Choice choice = chosen(false);
   EXPECT_EQ(choice.kernel, "lt.tuned");
@@ -266,14 +266,14 @@ TEST_F(CudaContest, AGuessFarBelowItsCeilingIsTriedAgainstOthers) {
 }
 
 /// Slow, but less than 5 times its ceiling, of 1.4 ms; or more, but below 50 us.
-TEST_F(CudaContest, WhatIsNotFarBelowIsNotMeasured) {
+TEST_F(CudaAutotuner, WhatIsNotFarBelowIsNotMeasured) {
   manners_.seconds = 6e-3;
   EXPECT_EQ(chosen(false, 8192, 8192, 8192).kernel, "lt.guess");
   manners_.seconds = 45 * kMicro;
   EXPECT_EQ(chosen(false).kernel, "lt.guess");
 }
 
-TEST_F(CudaContest, AGuessThatDoesNotRunIsTriedAgainstOthers) {
+TEST_F(CudaAutotuner, AGuessThatDoesNotRunIsTriedAgainstOthers) {
   manners_.runs = manners_.tunes = false;
   const Choice choice = chosen(false);
   EXPECT_TRUE(choice.generated);

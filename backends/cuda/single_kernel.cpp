@@ -2,7 +2,7 @@
 // none), bits of the calls before which there must be a barrier because buffers share memory, three
 // words for each of kRanges ranges (address, place in the image, bytes), then the words of all
 // calls, in which an address is a place in the image where there is one.
-#include "backends/cuda/whole.h"
+#include "backends/cuda/single_kernel.h"
 
 #include <algorithm>
 #include <limits>
@@ -201,26 +201,27 @@ std::string words_text(const program::Program& program, std::size_t& word) {
 
 }  // namespace
 
-std::string whole_text(const program::Program& program) {
+std::string single_kernel_text(const program::Program& program) {
   const int threads = threads_of(program);
   Bodies bodies(program, threads);
   each_generated(program, [&](const LoopCall& call) { bodies.add(call); });
   std::size_t word = 0;
   const std::string words = words_text(program, word);
   const std::string kind = str("pl_words<", kFirst + word, ">");
-  return str("template <bool NEAR>\n__device__ __forceinline__ void ",
-             "plait_runs(const ", kind, "& w) {\n", "  char* const image = (char*)pl_dynamic + ",
-             own_bytes(program), ";\n", "  const int warp = threadIdx.x / 32;\n  pl_word v[",
-             std::max<std::size_t>(1, word), "];\n", words, copy_text(true, threads),
+  return str("template <bool NEAR>\n__device__ __forceinline__ void ", "plait_runs(const ", kind,
+             "& w) {\n", "  char* const image = (char*)pl_dynamic + ", own_bytes(program), ";\n",
+             "  const int warp = threadIdx.x / 32;\n  pl_word v[", std::max<std::size_t>(1, word),
+             "];\n", words, copy_text(true, threads),
              "  __syncthreads();\n  for (pl_word run = 0; run < w.v[0]; ++run) {\n", bodies.text(),
              "    __syncthreads();\n  }\n", copy_text(false, threads), "}\n",
-             "extern \"C\" __global__ void __launch_bounds__(", threads, ") ", program::kWholeFunction, "(const ",
-             kind, " w) {\n  if (w.v[1] > 0) {\n    plait_runs<true>(w);\n  } else {\n",
+             "extern \"C\" __global__ void __launch_bounds__(", threads, ") ",
+             program::kSingleKernel, "(const ", kind,
+             " w) {\n  if (w.v[1] > 0) {\n    plait_runs<true>(w);\n  } else {\n",
              "    plait_runs<false>(w);\n  }\n}\n");
 }
 
-Launch whole_launch(const program::Program& program, const std::vector<Launch>& calls,
-                    const Memory& memory, int most_block_bytes) {
+Launch single_kernel_launch(const program::Program& program, const std::vector<Launch>& calls,
+                            const Memory& memory, int most_block_bytes) {
   Launch out;
   out.threads = threads_of(program);
   out.block_bytes = own_bytes(program);

@@ -1,6 +1,6 @@
 // Candidates are pairs of a value and what can be made of it; those that save most go first. Each
 // is judged by what it does to memory (bytes kept times how long) and to bytes moved.
-#include "plan/group_again.h"
+#include "plan/group_recompute.h"
 
 #include <algorithm>
 #include <map>
@@ -50,10 +50,10 @@ struct Effect {
 
 class Again {
  public:
-  Again(const GroupSight& sight, DecisionLog& log)
-      : sight_(sight), log_(log), again_(sight.graph.nodes.size(), 0) {
-    stored_ = sight.grouping.stored;
-    pinned_.assign(sight.graph.values.size(), 0);
+  Again(const GroupContext& context, DecisionLog& log)
+      : sight_(context), log_(log), again_(context.graph.nodes.size(), 0) {
+    stored_ = context.grouping.stored;
+    pinned_.assign(context.graph.values.size(), 0);
     find_readers();
   }
 
@@ -289,7 +289,7 @@ class Again {
     }
   }
 
-  const GroupSight& sight_;
+  const GroupContext& sight_;
   DecisionLog& log_;
   std::vector<char> again_;             // per node
   std::vector<char> stored_, pinned_;   // per value; pinned: others are made of it
@@ -299,8 +299,8 @@ class Again {
 
 }  // namespace
 
-std::vector<char> made_again(const GroupSight& sight, DecisionLog& log) {
-  return Again(sight, log).run();
+std::vector<char> recomputed_where_read(const GroupContext& context, DecisionLog& log) {
+  return Again(context, log).run();
 }
 
 }  // namespace plait::plan

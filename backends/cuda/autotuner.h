@@ -15,12 +15,12 @@
 
 namespace plait::cuda {
 
-class Trial;
+class CandidateTimer;
 
-class Contest {
+class Autotuner {
  public:
   /// `target` prints our own kernels.
-  Contest(Device& device, const Libraries& libraries, const Target& target, bool tf32)
+  Autotuner(Device& device, const Libraries& libraries, const Target& target, bool tf32)
       : device_(device),
         model_(target.device()),
         libraries_(libraries),
@@ -37,7 +37,7 @@ class Contest {
     loop::BoundContraction bound;
     const DimBindings& largest;
     std::optional<Fused> fused;
-    std::optional<DType> apart;  // of the product, where a kernel follows it
+    std::optional<DType> separate_epilogue;  // of the product, where a kernel follows it
     Tuning& tuning;
   };
   struct Entry {
@@ -59,7 +59,7 @@ class Contest {
   std::optional<std::string> objection(const Problem& p, const LibraryCall& call,
                                        const Choice& guess) const;
   Choice measured(const Problem& p) const;
-  Entry best_of(const Problem& p, Trial& trial, std::vector<std::string>& times) const;
+  Entry best_of(const Problem& p, CandidateTimer& timer, std::vector<std::string>& times) const;
   /// `guess`: the id of a call, where the answer is about it.
   std::string key_of(const Problem& p, const std::string& guess) const;
   std::optional<Choice> kept(const Problem& p, const std::string& stored) const;

@@ -5,12 +5,12 @@
 
 #include <vector>
 
-#include "plan/group_sight.h"
+#include "plan/group_context.h"
 
 namespace plait::plan {
 
-/// Per node: it has no kernel, whoever reads it computes it. The sight's grouping is complete; bits
-/// are the same, for the same operations run on the same operands.
-std::vector<char> made_again(const GroupSight& sight, DecisionLog& log);
+/// Per node: it has no kernel, whoever reads it computes it. The context's grouping is complete;
+/// bits are the same, for the same operations run on the same operands.
+std::vector<char> recomputed_where_read(const GroupContext& context, DecisionLog& log);
 
 }  // namespace plait::plan

@@ -1,5 +1,5 @@
 // Choosing, measuring, keeping.
-#include "backends/cuda/contest.h"
+#include "backends/cuda/autotuner.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,9 +8,9 @@
 #include <limits>
 #include <map>
 
+#include "backends/cuda/candidate_timer.h"
 #include "backends/cuda/code.h"
 #include "backends/cuda/library_guess.h"
-#include "backends/cuda/trial.h"
 #include "backends/tuning.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -78,25 +78,26 @@ std::string line_of(std::string text) {
 
 }  // namespace
 
-std::unique_ptr<LibraryCall> Contest::call(const Problem& p, bool fused, const std::string& id,
-                                           bool slow, std::string& why) const {
-  const DType result = fused ? p.bound.dtype : p.apart.value_or(p.bound.dtype);
+std::unique_ptr<LibraryCall> Autotuner::call(const Problem& p, bool fused, const std::string& id,
+                                             bool slow, std::string& why) const {
+  const DType result = fused ? p.bound.dtype : p.separate_epilogue.value_or(p.bound.dtype);
   return libraries_.make(p.bound, result, fused ? epilogue_of(p.fused) : LibraryEpilogue{}, id,
                          slow, why);
 }
 
-Choice Contest::as_choice(const Problem& p, const LibraryCall& call, bool fused) const {
+Choice Autotuner::as_choice(const Problem& p, const LibraryCall& call, bool fused) const {
   Choice out;
   out.kernel = call.id();
   out.fused = fused;
-  if (!fused) out.apart = p.apart;
-  out.variant = to_text(LibraryVariant{call.id(), fused ? p.fused : std::nullopt, out.apart});
+  if (!fused) out.separate_epilogue = p.separate_epilogue;
+  out.variant =
+      to_text(LibraryVariant{call.id(), fused ? p.fused : std::nullopt, out.separate_epilogue});
   out.shared_bytes = rounded(call.workspace_bytes());
-  if (out.apart) out.shared_bytes += result_bytes(p.bound, *out.apart);
+  if (out.separate_epilogue) out.shared_bytes += result_bytes(p.bound, *out.separate_epilogue);
   return out;
 }
 
-Choice Contest::first_guess(const Problem& p, std::unique_ptr<LibraryCall>& made) const {
+Choice Autotuner::first_guess(const Problem& p, std::unique_ptr<LibraryCall>& made) const {
   Choice out;
   std::string why;
   const bool tensor_cores = is_half(p.bound.dtype) || (p.bound.dtype == DType::f32 && tf32_);
@@ -116,7 +117,7 @@ Choice Contest::first_guess(const Problem& p, std::unique_ptr<LibraryCall>& made
     if (fused || !p.epilogue || !tensor_cores || p.bound.guarded) return out;
     const std::int64_t operations = evaluate(loop::operations(p.contraction), p.largest);
     const double apart = library_us(model_, operations, p.bound.dtype) +
-                         behind_us(model_, p.bound, *p.apart, *p.epilogue);
+                         behind_us(model_, p.bound, *p.separate_epilogue, *p.epilogue);
     const double own = own_seconds(p) * 1e6;
     if (own >= kOwnPart * apart) return out;
     out = {};
@@ -132,17 +133,19 @@ Choice Contest::first_guess(const Problem& p, std::unique_ptr<LibraryCall>& made
   return out;
 }
 
-double Contest::guessed_seconds(const Problem& p, bool fused) const {
-  const double call = ceiling_us(model_, p.bound, p.apart.value_or(p.bound.dtype), tf32_);
+double Autotuner::guessed_seconds(const Problem& p, bool fused) const {
+  const double call =
+      ceiling_us(model_, p.bound, p.separate_epilogue.value_or(p.bound.dtype), tf32_);
   const bool follows = p.epilogue && !fused;
-  return (call + (follows ? behind_us(model_, p.bound, *p.apart, *p.epilogue) : 0)) * 1e-6;
+  return (call + (follows ? behind_us(model_, p.bound, *p.separate_epilogue, *p.epilogue) : 0)) *
+         1e-6;
 }
 
-double Contest::own_seconds(const Problem& p) const {
+double Autotuner::own_seconds(const Problem& p) const {
   return codegen::cuda::product_us(p.contraction, p.epilogue, p.largest, own_options()) * 1e-6;
 }
 
-Choice Contest::guessed(const Problem& p) const {
+Choice Autotuner::guessed(const Problem& p) const {
   std::unique_ptr<LibraryCall> made;
   Choice guess = first_guess(p, made);
   if (guess.generated) return guess;
@@ -159,7 +162,9 @@ Choice Contest::guessed(const Problem& p) const {
   if (against->empty()) return guess;
   if (against->starts_with(kGood)) {
     const double follows =
-        p.epilogue && !guess.fused ? behind_us(model_, p.bound, *p.apart, *p.epilogue) * 1e-6 : 0;
+        p.epilogue && !guess.fused
+            ? behind_us(model_, p.bound, *p.separate_epilogue, *p.epilogue) * 1e-6
+            : 0;
     guess.predicted = {std::strtod(against->c_str() + std::strlen(kGood), nullptr) + follows,
                        "measured"};
     return guess;
@@ -170,18 +175,20 @@ Choice Contest::guessed(const Problem& p) const {
   return out;
 }
 
-std::optional<std::string> Contest::objection(const Problem& p, const LibraryCall& call,
-                                              const Choice& guess) const {
-  const double ceiling = ceiling_us(model_, p.bound, guess.apart.value_or(p.bound.dtype), tf32_);
+std::optional<std::string> Autotuner::objection(const Problem& p, const LibraryCall& call,
+                                                const Choice& guess) const {
+  const double ceiling =
+      ceiling_us(model_, p.bound, guess.separate_epilogue.value_or(p.bound.dtype), tf32_);
   const auto is_slow = [&](double seconds) { return is_far_below(seconds * 1e6, ceiling); };
-  std::optional<Trial> trial;
+  std::optional<CandidateTimer> timer;
   try {
-    trial.emplace(device_, p.bound, guess.fused ? p.epilogue : nullptr, p.largest, Trial::kWarm);
+    timer.emplace(device_, p.bound, guess.fused ? p.epilogue : nullptr, p.largest,
+                  CandidateTimer::kWarm);
   } catch (const RunError&) {
     return std::nullopt;
   }
   try {
-    const double seconds = trial->glance(call, guess.fused ? p.fused : std::nullopt, is_slow);
+    const double seconds = timer->glance(call, guess.fused ? p.fused : std::nullopt, is_slow);
     if (!is_slow(seconds)) return kGood + seconds_text(seconds);
     return str("the library's first guess, ", time_text(call.id(), seconds),
                ", is far below its ceiling", time_text("", ceiling * 1e-6));
@@ -190,14 +197,14 @@ std::optional<std::string> Contest::objection(const Problem& p, const LibraryCal
   }
 }
 
-Choice Contest::measured(const Problem& p) const {
+Choice Autotuner::measured(const Problem& p) const {
   const std::uint64_t key = fnv1a64(key_of(p, ""));
   if (const auto stored = known_result(p.tuning, "choice", key)) {
     if (std::optional<Choice> found = kept(p, *stored)) return *found;
   }
-  std::optional<Trial> trial;
+  std::optional<CandidateTimer> timer;
   try {
-    trial.emplace(device_, p.bound, p.epilogue, p.largest, Trial::kCold);
+    timer.emplace(device_, p.bound, p.epilogue, p.largest, CandidateTimer::kCold);
   } catch (const RunError& e) {
     std::unique_ptr<LibraryCall> ignored;
     Choice guess = first_guess(p, ignored);
@@ -206,7 +213,7 @@ Choice Contest::measured(const Problem& p) const {
     return guess;
   }
   std::vector<std::string> times;
-  const Entry best = best_of(p, *trial, times);
+  const Entry best = best_of(p, *timer, times);
   Choice won = best.choice;
   won.predicted = {best.seconds, "measured"};
   won.why = "measured " + join(times, ", ");
@@ -220,8 +227,8 @@ Choice Contest::measured(const Problem& p) const {
   return kept(p, result).value_or(won);
 }
 
-Contest::Entry Contest::best_of(const Problem& p, Trial& trial,
-                                std::vector<std::string>& times) const {
+Autotuner::Entry Autotuner::best_of(const Problem& p, CandidateTimer& timer,
+                                    std::vector<std::string>& times) const {
   Entry best{{}, kNever};
   const auto enter = [&](const std::string& name, Choice choice, double seconds) {
     times.push_back(seconds < kNever ? time_text(name, seconds) : name + " does not run");
@@ -239,8 +246,9 @@ Contest::Entry Contest::best_of(const Problem& p, Trial& trial,
     try {
       const bool behind = p.epilogue && !fused;
       const double seconds =
-          behind ? trial.time(*made, target_.print(kernel_behind(*p.epilogue, *p.apart), true))
-                 : trial.time(*made, fused ? p.fused : std::nullopt);
+          behind ? timer.time(*made,
+                              target_.print(kernel_behind(*p.epilogue, *p.separate_epilogue), true))
+                 : timer.time(*made, fused ? p.fused : std::nullopt);
       enter(str(made->id(), fused        ? " fused"
                             : p.epilogue ? " and a kernel"
                                          : ""),
@@ -257,7 +265,7 @@ Contest::Entry Contest::best_of(const Problem& p, Trial& trial,
   for (const std::string& variant : own) {
     printed.push_back(target_.print(p.contraction, p.epilogue, false, variant));
   }
-  const std::vector<double> seconds = trial.time(printed);
+  const std::vector<double> seconds = timer.time(printed);
   for (std::size_t i = 0; i < own.size(); ++i) {
     Choice choice;
     choice.generated = true;
@@ -270,14 +278,14 @@ Contest::Entry Contest::best_of(const Problem& p, Trial& trial,
   return best;
 }
 
-std::string Contest::key_of(const Problem& p, const std::string& guess) const {
+std::string Autotuner::key_of(const Problem& p, const std::string& guess) const {
   const PrintedLoop own = target_.print(p.contraction, p.epilogue, false, "");
   std::string key = str(kTrials, target_.identity(), guess, own.text);
   for (const Dim& d : own.call.function.parameters) key += str(' ', evaluate(d, p.largest));
   return key;
 }
 
-std::optional<Choice> Contest::kept(const Problem& p, const std::string& stored) const {
+std::optional<Choice> Autotuner::kept(const Problem& p, const std::string& stored) const {
   const std::vector<std::string> lines = split(stored, '\n');
   if (lines.size() != 3 && lines.size() != 4) return std::nullopt;
   Choice out;
@@ -304,20 +312,20 @@ std::optional<Choice> Contest::kept(const Problem& p, const std::string& stored)
   return out;
 }
 
-codegen::cuda::ProductOptions Contest::own_options() const {
+codegen::cuda::ProductOptions Autotuner::own_options() const {
   return {.tf32 = tf32_, .variant = "", .pairs = device_.has_pairs(), .device = &model_};
 }
 
-std::vector<std::string> Contest::own_variants(const Problem& p) const {
+std::vector<std::string> Autotuner::own_variants(const Problem& p) const {
   return codegen::cuda::product_variants(p.contraction, p.largest, own_options(), p.epilogue);
 }
 
-Choice Contest::choose(const loop::Contraction& c, const loop::Kernel* epilogue,
-                       const DimBindings& largest, Tuning& tuning) const {
+Choice Autotuner::choose(const loop::Contraction& c, const loop::Kernel* epilogue,
+                         const DimBindings& largest, Tuning& tuning) const {
   Problem p{c, epilogue, loop::bind(c, largest), largest, std::nullopt, std::nullopt, tuning};
   if (epilogue) {
     p.fused = find_fused(c, *epilogue);
-    p.apart = loop::rounds_first(*epilogue, c.dtype) ? c.dtype : DType::f32;
+    p.separate_epilogue = loop::rounds_first(*epilogue, c.dtype) ? c.dtype : DType::f32;
   }
   return tuning.measure ? measured(p) : guessed(p);
 }

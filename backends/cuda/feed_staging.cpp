@@ -1,5 +1,5 @@
 // Reserving slots, feeding one, moving it into place.
-#include "backends/cuda/landing.h"
+#include "backends/cuda/feed_staging.h"
 
 #include "backends/cuda/code.h"
 
@@ -11,7 +11,7 @@ constexpr std::int64_t kLeastBytes = 64 << 10;
 
 }  // namespace
 
-void Landing::reserve(const program::Program& program, const Memory& memory) {
+void FeedStaging::reserve(const program::Program& program, const Memory& memory) {
   underway_.clear();
   places_.clear();
   std::int64_t bytes = 0;
@@ -30,23 +30,23 @@ void Landing::reserve(const program::Program& program, const Memory& memory) {
   slot_bytes_ = bytes;
 }
 
-bool Landing::feed(program::ViewId view, const void* from, const Laid& laid) {
+bool FeedStaging::feed(program::ViewId view, const void* from, const HostLayout& layout) {
   const auto place = places_.find(view);
-  if (place == places_.end() || (!laid.plain() && !Placer::takes(laid))) return false;
-  device_->feed(slot_, slot(place->second), from, laid.bytes());
-  underway_[view] = laid;
+  if (place == places_.end() || (!layout.plain() && !Placer::takes(layout))) return false;
+  device_->feed(slot_, slot(place->second), from, layout.bytes());
+  underway_[view] = layout;
   return true;
 }
 
-void Landing::land() {
+void FeedStaging::take_over() {
   if (underway_.empty()) return;
   device_->take_feeds(slot_);
-  for (const auto& [view, laid] : underway_) {
+  for (const auto& [view, layout] : underway_) {
     const Place& place = places_.at(view);
-    if (laid.plain()) {
-      device_->copy(place.buffer, slot(place), laid.bytes());
+    if (layout.plain()) {
+      device_->copy(place.buffer, slot(place), layout.bytes());
     } else {
-      placer_->place(place.buffer, slot(place), laid);
+      placer_->place(place.buffer, slot(place), layout);
     }
   }
   device_->feeds_taken(slot_);

@@ -16,9 +16,9 @@ struct Read {
   std::vector<int> var_of_dim;  // where plain
 };
 
-struct GroupSight {
-  GroupSight(const ir::Graph& graph, const Facts& facts, const Layouts& layouts,
-             const Grouping& grouping);
+struct GroupContext {
+  GroupContext(const ir::Graph& graph, const Facts& facts, const Layouts& layouts,
+               const Grouping& grouping);
 
   const ir::Node& node(ir::NodeId n) const { return graph.node(n); }
   const NodeFacts& facts(ir::NodeId n) const { return all_facts[static_cast<std::size_t>(n)]; }
@@ -37,9 +37,9 @@ struct GroupSight {
 };
 
 /// Of a node whose operands have their groups. They are looked up once.
-const std::vector<Read>& reads_of(const GroupSight& sight, ir::NodeId n);
+const std::vector<Read>& reads_of(const GroupContext& context, ir::NodeId n);
 
 /// Every value in memory (or in another kernel) that a node's elements come from.
-std::vector<Origin> origins_of(const GroupSight& sight, ir::NodeId n);
+std::vector<Origin> origins_of(const GroupContext& context, ir::NodeId n);
 
 }  // namespace plait::plan

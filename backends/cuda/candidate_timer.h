@@ -1,6 +1,6 @@
 // Timing candidates for one contraction on the device: a library's algorithms and our own kernels,
 // each with what follows the product. Where caches are to be cold, what is too large to wait in the
-// cache for its turn is out of it before each run. Memory is taken for the trial and given back.
+// cache for its turn is out of it before each run. Memory is taken for the timer and given back.
 #pragma once
 
 #include <functional>
@@ -20,17 +20,17 @@ namespace plait::cuda {
 /// where the first result is written, and runs along memory.
 loop::Kernel kernel_behind(const loop::Kernel& epilogue, DType product);
 
-class Trial {
+class CandidateTimer {
  public:
   enum Caches { kWarm, kCold };
 
   /// Buffers as large as the contraction's axes and the epilogue's offsets reach, with random
   /// numbers. RunError when there is no memory for them.
-  Trial(Device& device, const loop::BoundContraction& contraction, const loop::Kernel* epilogue,
-        const DimBindings& sizes, Caches caches);
-  ~Trial();
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
+  CandidateTimer(Device& device, const loop::BoundContraction& contraction,
+                 const loop::Kernel* epilogue, const DimBindings& sizes, Caches caches);
+  ~CandidateTimer();
+  CandidateTimer(const CandidateTimer&) = delete;
+  CandidateTimer& operator=(const CandidateTimer&) = delete;
 
   /// Seconds of a library's call as it is, run once before: of its first run, or while those are
   /// slow, the least of a few. RunError with the library's words when it does not run.

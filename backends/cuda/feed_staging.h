@@ -12,20 +12,20 @@
 
 namespace plait::cuda {
 
-class Landing {
+class FeedStaging {
  public:
-  Landing(std::shared_ptr<Device> device, std::shared_ptr<Placer> placer)
+  FeedStaging(std::shared_ptr<Device> device, std::shared_ptr<Placer> placer)
       : device_(std::move(device)), placer_(std::move(placer)) {}
-  ~Landing() { device_->release(data_); }
-  Landing(const Landing&) = delete;
-  Landing& operator=(const Landing&) = delete;
+  ~FeedStaging() { device_->release(data_); }
+  FeedStaging(const FeedStaging&) = delete;
+  FeedStaging& operator=(const FeedStaging&) = delete;
 
   /// Memory for what is fed. What has not landed is dropped.
   void reserve(const program::Program& program, const Memory& memory);
   /// False: it is small, or no feed.
-  bool feed(program::ViewId view, const void* from, const Laid& laid);
+  bool feed(program::ViewId view, const void* from, const HostLayout& layout);
   /// Before a run: all that was fed since the last one is in its buffers.
-  void land();
+  void take_over();
 
   std::int64_t held_bytes() const { return 2 * slot_bytes_ + placer_->held_bytes(); }
 
@@ -39,7 +39,7 @@ class Landing {
   std::shared_ptr<Device> device_;
   std::shared_ptr<Placer> placer_;
   std::map<program::ViewId, Place> places_;
-  std::map<program::ViewId, Laid> underway_;  // fed for the next run
+  std::map<program::ViewId, HostLayout> underway_;  // fed for the next run
   char* data_ = nullptr;
   std::int64_t slot_bytes_ = 0;
   int slot_ = 0;  // that the next run takes

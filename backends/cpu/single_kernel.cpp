@@ -1,5 +1,5 @@
 // Printing the calls of a program as one function.
-#include "backends/cpu/whole.h"
+#include "backends/cpu/single_kernel.h"
 
 #include "base/text.h"
 
@@ -34,7 +34,7 @@ class Calls {
 
 }  // namespace
 
-std::string whole_text(const program::Program& program) {
+std::string single_kernel_text(const program::Program& program) {
   Calls calls;
   for (const program::Step& step : program.steps) {
     for (const program::Call& call : step.calls) {
@@ -47,7 +47,7 @@ std::string whole_text(const program::Program& program) {
       }
     }
   }
-  return str("void ", program::kWholeFunction, "(char* const* p, char* scratch, int* bad) {\n",
+  return str("void ", program::kSingleKernel, "(char* const* p, char* scratch, int* bad) {\n",
              calls.text(), "}\n");
 }
 

@@ -1,5 +1,5 @@
 // Following reads through nodes that have no kernel.
-#include "plan/group_sight.h"
+#include "plan/group_context.h"
 
 #include <algorithm>
 
@@ -8,8 +8,8 @@
 
 namespace plait::plan {
 
-GroupSight::GroupSight(const ir::Graph& graph, const Facts& facts,
-                       const Layouts& layouts, const Grouping& grouping)
+GroupContext::GroupContext(const ir::Graph& graph, const Facts& facts, const Layouts& layouts,
+                           const Grouping& grouping)
     : graph(graph), all_facts(facts), layouts(layouts), grouping(grouping) {
   readers.resize(graph.values.size());
   reads.resize(graph.nodes.size());
@@ -24,7 +24,7 @@ GroupSight::GroupSight(const ir::Graph& graph, const Facts& facts,
   for (const ir::NextState& s : graph.nexts) kept[at(s.value)] = 1;
 }
 
-void GroupSight::placed(ir::NodeId n) {
+void GroupContext::placed(ir::NodeId n) {
   const int g = grouping.group_of[at(n)];
   for (const Read& r : reads_of(*this, n)) {
     std::vector<int>& known = takers[at(r.value)];
@@ -32,12 +32,12 @@ void GroupSight::placed(ir::NodeId n) {
   }
 }
 
-const std::vector<Read>& reads_of(const GroupSight& sight, ir::NodeId n) {
-  if (sight.reads[at(n)]) return *sight.reads[at(n)];
-  std::vector<Read>& out = sight.reads[at(n)].emplace();
-  for (const Origin& o : origins_of(sight, n)) {
+const std::vector<Read>& reads_of(const GroupContext& context, ir::NodeId n) {
+  if (context.reads[at(n)]) return *context.reads[at(n)];
+  std::vector<Read>& out = context.reads[at(n)].emplace();
+  for (const Origin& o : origins_of(context, n)) {
     Read r{o.value, o.guards.empty(), {}};
-    const loop::Nest& nest = sight.facts(n).nest;
+    const loop::Nest& nest = context.facts(n).nest;
     for (const Dim& index : o.index) {
       int var = index.is(0) ? -1 : -2;
       for (std::size_t v = 0; var == -2 && v < nest.vars.size(); ++v) {
@@ -53,39 +53,39 @@ const std::vector<Read>& reads_of(const GroupSight& sight, ir::NodeId n) {
   return out;
 }
 
-std::vector<Origin> origins_of(const GroupSight& sight, ir::NodeId n) {
-  const NodeFacts& facts = sight.facts(n);
+std::vector<Origin> origins_of(const GroupContext& context, ir::NodeId n) {
+  const NodeFacts& facts = context.facts(n);
   std::vector<Origin> out;
   const auto follow = [&](const loop::Access& a, auto&& self, const DimBindings& by,
                           ir::NodeId reader) -> void {
     std::vector<Dim> index;
     for (const Dim& d : a.index) index.push_back(d.substitute(by));
-    Origin o = origin_of(sight.graph, sight.all_facts, sight.grouping,
-                         sight.node(reader).inputs[at(a.operand)], index);
+    Origin o = origin_of(context.graph, context.all_facts, context.grouping,
+                         context.node(reader).inputs[at(a.operand)], index);
     if (!a.guards.empty()) o.guards.push_back(a.guards[0]);
-    const ir::NodeId from = sight.graph.value(o.value).producer;
-    if (from == ir::kNone || sight.grouping.group_of[at(from)] >= 0 ||
-        sight.facts(from).kind == Kind::kConstant) {
+    const ir::NodeId from = context.graph.value(o.value).producer;
+    if (from == ir::kNone || context.grouping.group_of[at(from)] >= 0 ||
+        context.facts(from).kind == Kind::kConstant) {
       out.push_back(std::move(o));
       return;
     }
     // Made where it is read: its own operands are what is read.
-    const loop::Nest& nest = sight.facts(from).nest;
+    const loop::Nest& nest = context.facts(from).nest;
     const DimBindings inner = bindings_for(nest, o.index);
     for (const loop::Access& b : nest.loads) self(b, self, inner, from);
   };
   for (const loop::Access& a : facts.nest.loads) follow(a, follow, {}, n);
   for (const loop::LoadedIndex& l : facts.nest.loaded) follow(l.from, follow, {}, n);
   if (facts.kind == Kind::kHand) {
-    for (ir::ValueId id : sight.node(n).inputs) {
+    for (ir::ValueId id : context.node(n).inputs) {
       if (id != ir::kNone) out.push_back(Origin{id, {}});
     }
   }
   return out;
 }
 
-Origin origin_of(const ir::Graph& graph, const Facts& facts,
-                 const Grouping& grouping, ir::ValueId value, std::vector<Dim> index) {
+Origin origin_of(const ir::Graph& graph, const Facts& facts, const Grouping& grouping,
+                 ir::ValueId value, std::vector<Dim> index) {
   Origin o{value, std::move(index)};
   for (;;) {
     const ir::NodeId by = graph.value(o.value).producer;
