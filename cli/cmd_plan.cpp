@@ -12,8 +12,8 @@
 #include "cli/json.h"
 #include "cli/summary.h"
 #include "io/file.h"
-#include "plan/place.h"
-#include "plan/timeline.h"
+#include "plan/place/place.h"
+#include "plan/place/timeline.h"
 #include "program/simulate.h"
 
 namespace plait::cli {

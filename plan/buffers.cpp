@@ -10,7 +10,7 @@
 #include "base/at.h"
 #include "ops/constant.h"
 #include "plan/one_nan.h"
-#include "plan/place.h"
+#include "plan/place/place.h"
 
 namespace plait::plan {
 namespace {

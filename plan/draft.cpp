@@ -7,7 +7,7 @@
 
 #include "base/at.h"
 #include "ops/table.h"
-#include "plan/signature.h"
+#include "plan/lower/signature.h"
 
 namespace plait::plan {
 namespace {

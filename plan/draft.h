@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/target.h"
-#include "plan/lower.h"
+#include "plan/lower/lower.h"
 #include "program/program.h"
 
 namespace plait::plan {

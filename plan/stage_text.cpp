@@ -9,8 +9,8 @@
 namespace plait::plan {
 namespace {
 
-constexpr std::string_view kKindNames[] = {"constant", "move",   "point",    "join",
-                                           "reduce",   "window", "taps",     "contract", "hand"};
+constexpr std::string_view kKindNames[] = {"constant", "move", "point",    "join", "reduce",
+                                           "window",   "taps", "contract", "hand"};
 constexpr std::string_view kGroupNames[] = {"loop", "contract", "hand"};
 constexpr std::string_view kDirectionNames[] = {"", " by row", " by column", " by row and column"};
 
@@ -45,8 +45,9 @@ class Steps {
     for (std::size_t i = 0; i < p_.draft.steps.size(); ++i) {
       const DraftStep& d = p_.draft.steps[i];
       const program::Uses uses = program::uses_of(d.step);
-      out += str("step ", i, " ", d.step.kernel, " ", d.step.kind, "  (", names(uses.reads),
-                 ") -> (", names(uses.writes), ")", d.step.path.empty() ? "" : "  @ " + d.step.path, "\n");
+      out +=
+          str("step ", i, " ", d.step.kernel, " ", d.step.kind, "  (", names(uses.reads), ") -> (",
+              names(uses.writes), ")", d.step.path.empty() ? "" : "  @ " + d.step.path, "\n");
       if (with_kernels) out += kernels(d, i);
     }
     return out;

@@ -6,13 +6,13 @@
 
 #include "base/at.h"
 #include "base/text.h"
-#include "plan/batch.h"
 #include "plan/buffers.h"
-#include "plan/join.h"
-#include "plan/order.h"
-#include "plan/recompute.h"
+#include "plan/order/batch.h"
+#include "plan/order/join.h"
+#include "plan/order/order.h"
+#include "plan/order/recompute.h"
+#include "plan/order/streams.h"
 #include "plan/stage_text.h"
-#include "plan/streams.h"
 
 namespace plait::plan {
 namespace {

@@ -189,7 +189,7 @@ CASES = {
     "base/a.h": ("#pragma once\n" + OPENING + "#include <vector>\n", ""),
     "ir/graph.cpp": (OPENING + '#include "base/a.h"\n#include "ir/graph.h"\n', ""),
     "ops/op.h": (OPENING + '#include "base/a.h"\n#include "loop/b.h"\n#include "op.h"\n', ""),
-    "plan/place.cpp": (OPENING + '#include "backends/target.h"\n', ""),
+    "plan/place/place.cpp": (OPENING + '#include "backends/target.h"\n', ""),
     "run/walk.cpp": (OPENING + '#include "backends/backend.h"\n#include "plan/p.h"\n', ""),
     "dist/mesh.cpp": (OPENING + '#include "backends/backend.h"\n', ""),
     "models/gpt2.cpp": (OPENING + '#include "nn/n.h"\n#include "passes/p.h"\n', ""),

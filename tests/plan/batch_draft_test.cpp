@@ -3,8 +3,8 @@
 #include <map>
 #include <random>
 
-#include "plan/batch.h"
-#include "plan/independent.h"
+#include "plan/order/batch.h"
+#include "plan/order/independent.h"
 #include "tests/plan/batches.h"
 
 namespace plait::plan {

@@ -1,5 +1,5 @@
 // The order of growing groups against a search through all of them.
-#include "plan/group_order.h"
+#include "plan/group/order.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "plan/place.h"
+#include "plan/place/place.h"
 
 namespace plait::plan {
 

@@ -1,13 +1,13 @@
 // The search behind placing, against every order of small instances and against packings that have
 // no byte to spare; and the compression and cutting that it stands on.
-#include "plan/place_search.h"
+#include "plan/place/search.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "plan/place_greedy.h"
+#include "plan/place/greedy.h"
 #include "tests/plan/intervals.h"
 
 namespace plait::plan {

@@ -1,6 +1,6 @@
 // Placing: what is alive together lies apart, heights are honest, the same input gives the same
 // offsets, and traces like training's come close to the bound in little time.
-#include "plan/place.h"
+#include "plan/place/place.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "backends/cuda/stream_tuner.h"
-#include "plan/streams.h"
+#include "plan/order/streams.h"
 
 namespace plait::plan {
 namespace {

@@ -1,5 +1,5 @@
 // The picture of an arena: what is in it, as text.
-#include "plan/timeline.h"
+#include "plan/place/timeline.h"
 
 #include <gtest/gtest.h>
 
