@@ -60,6 +60,31 @@ void fields(A& a, M& m) {
   tile_fields(a, m.tiles);
 }
 
+/// Numbers that costs stay finite by; a rate of 0 is one that nobody has measured.
+struct Checking {
+  const std::string& where;
+  void operator()(std::string_view, const std::string&) const {}
+  void operator()(std::string_view, int) const {}
+  void operator()(std::string_view, std::int64_t) const {}
+  void operator()(std::string_view name, double x) const {
+    if (name.ends_with("_seconds")) return between(name, x, 0, 1);
+    if (name.ends_with("_per_second") || name.ends_with("_per_us")) {
+      return x == 0 ? void() : between(name, x, 1, 1e30);
+    }
+    between(name, x, 0, 1e6);  // microseconds, and parts
+  }
+  void operator()(std::string_view name, const std::map<std::string, double>& all) const {
+    const bool is_share = name == "share";
+    for (const auto& [key, x] : all) {
+      between(str(name, ":", key), x, is_share ? 1e-6 : 1, is_share ? 1e6 : 1e30);
+    }
+  }
+  void between(std::string_view name, double x, double least, double most) const {
+    if (x >= least && x <= most) return;
+    fail(where, ": '", name, "' of the device is ", x, ", which is not in ", least, "..", most);
+  }
+};
+
 struct Writing {
   std::string out;
   void operator()(const char* name, const std::string& x) { out += str(name, " ", x, "\n"); }
@@ -165,6 +190,8 @@ void check_usable(const DeviceModel& m, const std::string& where) {
   const auto above_zero = [&](const char* name, double x) {
     if (!(x > 0)) fail(where, ": '", name, "' of the device is 0: nothing can be predicted by it");
   };
+  const Checking checking{where};
+  fields(checking, m);
   above_zero("bytes_per_second", m.bytes_per_second);
   above_zero("processor_bytes_per_second", m.processor_bytes_per_second);
   above_zero("cache_bytes_per_second", m.cache_bytes_per_second);

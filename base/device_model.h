@@ -70,7 +70,7 @@ std::string to_text(const DeviceModel& model);
 /// UserError naming `where` for anything that to_text does not write.
 DeviceModel device_model_from_text(std::string_view text, const std::string& where);
 
-/// UserError where a number is 0 that costs of its backend divide by.
+/// UserError where costs would not be finite: by a rate of 0, a time above a second, a share of 0.
 void check_usable(const DeviceModel& model, const std::string& where);
 
 /// The datasheets: h200, cpu, null.

@@ -28,7 +28,9 @@ std::optional<DeviceModel> kept_processor() {
   const std::optional<std::string> kept = codegen::cache::load(kKind, key_of_processor());
   if (!kept) return std::nullopt;
   try {
-    return device_model_from_text(*kept, "the cache");
+    DeviceModel device = device_model_from_text(*kept, "the cache");
+    check_usable(device, "the cache");
+    return device;
   } catch (const UserError&) {
     return std::nullopt;
   }

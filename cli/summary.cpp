@@ -38,6 +38,7 @@ std::string duration_text(double seconds) {
   if (seconds < 0.01) return format("%.2f ms", seconds * 1e3);
   if (seconds < 1) return format("%.0f ms", seconds * 1e3);
   if (seconds < 60) return format("%.1f s", seconds);
+  if (!(seconds < 1e9)) return format("%.3g h", seconds / 3600);
   const auto whole = static_cast<long>(std::lround(seconds));
   if (whole < 3600) return format("%ld min %ld s", whole / 60, whole % 60);
   return format("%ld h %ld min", whole / 3600, whole / 60 % 60);

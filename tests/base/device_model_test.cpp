@@ -81,5 +81,25 @@ TEST(DeviceModel, WhatCostsDivideByIsNotZero) {
             "d: 'tiles.products_per_us:wg' of the device is 0: nothing can be predicted by it");
 }
 
+TEST(DeviceModel, NumbersThatNoCostStaysFiniteByAreRefused) {
+  const auto message_with = [](auto change) {
+    DeviceModel model = h200();
+    change(model);
+    return test::message_of([&] { check_usable(model, "d"); });
+  };
+  EXPECT_EQ(message_with([](DeviceModel& m) { m.share["avx512.f32"] = 0; }),
+            "d: 'share:avx512.f32' of the device is 0, which is not in 1e-06..1e+06");
+  EXPECT_EQ(message_with([](DeviceModel& m) { m.step_seconds = 1e300; }),
+            "d: 'step_seconds' of the device is 1e+300, which is not in 0..1");
+  EXPECT_EQ(message_with([](DeviceModel& m) { m.finish_seconds = 1.5; }),
+            "d: 'finish_seconds' of the device is 1.5, which is not in 0..1");
+  EXPECT_EQ(message_with([](DeviceModel& m) { m.bytes_per_second = 1e-300; }),
+            "d: 'bytes_per_second' of the device is 1e-300, which is not in 1..1e+30");
+  EXPECT_EQ(message_with([](DeviceModel& m) { m.operations_per_second["bf16"] = 0; }),
+            "d: 'operations_per_second:bf16' of the device is 0, which is not in 1..1e+30");
+  EXPECT_EQ(message_with([](DeviceModel& m) { m.tiles.begin_us = 1e308; }),
+            "d: 'tiles.begin_us' of the device is 1e+308, which is not in 0..1e+06");
+}
+
 }  // namespace
 }  // namespace plait

@@ -71,6 +71,8 @@ TEST(Summary, Durations) {
   EXPECT_EQ(duration_text(2.34), "2.3 s");
   EXPECT_EQ(duration_text(200), "3 min 20 s");
   EXPECT_EQ(duration_text(7500), "2 h 5 min");
+  EXPECT_EQ(duration_text(1e300), "2.78e+296 h");
+  EXPECT_EQ(duration_text(HUGE_VAL), "inf h");
 }
 
 }  // namespace
