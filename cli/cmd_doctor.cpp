@@ -23,7 +23,8 @@ namespace {
 namespace files = std::filesystem;
 
 constexpr Flag kDoctorFlags[] = {
-    {"--measure", "", "time this processor, and copies in the GPU's memory (takes 2 GB of it)"},
+    {"--measure", "",
+     "time this processor anew, and copies in the GPU's memory (takes 2 GB of it)"},
     {"-o", "FILE", "write the measured device of --backend: for --device here or elsewhere"},
     kTargetFlag,
     kJsonFlag,
@@ -95,7 +96,9 @@ Finding cache() {
 
 /// What costs on the cpu are computed from.
 Finding device(const Args& args) {
-  if (args.has("--measure")) measured_processor();
+  if (args.has("--measure")) {
+    return {"device", true, device_text(measure_processor()) + "; measured now", ""};
+  }
   const std::optional<DeviceModel> kept = device_of(args, "cpu");
   if (kept) return {"device", true, device_text(*kept), ""};
   return {"device", true, device_text(*built_in_device("cpu")),
@@ -129,10 +132,10 @@ std::string text_of(const std::vector<Finding>& findings) {
 }
 
 void run_doctor(const Args& args) {
+  std::vector<Finding> findings{cpus(), device(args), memory(), compiler(), cache()};
   if (args.has("-o")) {
     io::write_file(args.text("-o"), {to_text(measured_device(args.text("--backend", "cpu")))});
   }
-  std::vector<Finding> findings{cpus(), device(args), memory(), compiler(), cache()};
   const std::vector<Finding> plugin = plugin_findings(args.has("--measure"));
   findings.insert(findings.end(), plugin.begin(), plugin.end());
   if (!args.has("--json")) return print(text_of(findings));
@@ -155,7 +158,7 @@ constinit const Command kDoctor{
         "then what each that is missing costs and what to do about it. CUDA's part is\n"
         "looked for beside the program, in ../lib, or where PLAIT_PLUGINS says. device is what\n"
         "predicted times are computed from: a datasheet that is built in, or this processor as\n"
-        "it was measured once.\n",
+        "it was measured, which the cache keeps; --measure times it anew and keeps that.\n",
     .run = run_doctor};
 
 }  // namespace plait::cli

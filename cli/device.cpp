@@ -41,7 +41,7 @@ double operations_per_cycle(cpu::Isa isa) {
   return isa == cpu::Isa::kPortable ? 8 : isa == cpu::Isa::kAvx2 ? 32 : 64;
 }
 
-DeviceModel measure_processor() {
+DeviceModel measured_now() {
   const int threads = cpu::default_threads();
   DeviceModel m = *built_in_device("cpu");
   m.name = machine_name().empty() ? m.name : machine_name();
@@ -78,7 +78,11 @@ std::string machine_name() {
 
 DeviceModel measured_processor() {
   if (std::optional<DeviceModel> kept = kept_processor()) return *kept;
-  const DeviceModel measured = measure_processor();
+  return measure_processor();
+}
+
+DeviceModel measure_processor() {
+  const DeviceModel measured = measured_now();
   codegen::cache::store(kKind, key_of_processor(), to_text(measured));
   return measured;
 }

@@ -20,6 +20,8 @@ std::optional<DeviceModel> device_of(const Args& args, std::string_view backend)
 /// This processor's, as it was measured before, or measured now and kept: for the cpus that a
 /// process has.
 DeviceModel measured_processor();
+/// Measures anew, and keeps that in place of what was kept.
+DeviceModel measure_processor();
 
 /// The processor as the system calls it.
 std::string machine_name();

@@ -1,6 +1,7 @@
 // plait doctor, on any machine: a table, JSON, and answers where something is missing.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "io/file.h"
@@ -60,6 +61,26 @@ TEST(Doctor, WithoutACache) {
   const Outcome o = shell("PLAIT_CACHE=/dev/null/none $PLAIT doctor");
   EXPECT_EQ(o.code, 0);
   EXPECT_NE(o.out.find("/dev/null/none cannot be written"), std::string::npos) << o.out;
+}
+
+TEST(Doctor, MeasuresAnewWhenAsked) {
+  const TemporaryFolder folder;
+  const std::string call = "PLAIT_CACHE='" + folder / "cache" + "' $PLAIT doctor ";
+  const auto kept = [&] {
+    for (const auto& file : std::filesystem::directory_iterator(folder / "cache")) {
+      if (file.path().filename().string().starts_with("device-")) return file.path().string();
+    }
+    return std::string();
+  };
+  const Outcome first = shell(call + "--measure");
+  EXPECT_NE(first.out.find("; measured now"), std::string::npos) << first.out;
+  ASSERT_FALSE(kept().empty());
+  const std::string before = io::read_file(kept());
+  EXPECT_EQ(shell(call + "-o " + folder / "d.txt").out.find("; measured now"), std::string::npos);
+  EXPECT_EQ(io::read_file(kept()), before);
+  EXPECT_TRUE(before.starts_with(io::read_file(folder / "d.txt")));
+  EXPECT_NE(shell(call + "--measure").out.find("; measured now"), std::string::npos);
+  EXPECT_NE(io::read_file(kept()), before);  // no two measurements are equal to the last bit
 }
 
 TEST(Doctor, ACacheThatOthersMayWrite) {
