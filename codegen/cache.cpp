@@ -18,6 +18,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <initializer_list>
 #include <random>
 
 #include "base/error.h"
@@ -157,7 +158,8 @@ struct OpenFolder {
 };
 
 /// Writes a file beside its name, and renames it.
-int write_file(const std::string& path, const std::string& name, std::string_view bytes) {
+int write_file(const std::string& path, const std::string& name,
+               std::initializer_list<std::string_view> parts) {
   if (const int error = make_folder(path)) return error;
   const OpenFolder opened(path);
   if (!opened.folder) return opened.error;
@@ -166,7 +168,10 @@ int write_file(const std::string& path, const std::string& name, std::string_vie
   Descriptor file(::openat(folder, temporary.c_str(),
                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return errno;
-  int error = write_all(file.number(), bytes);
+  int error = 0;
+  for (std::string_view part : parts) {
+    if (error == 0) error = write_all(file.number(), part);
+  }
   if (error == 0 && ::fsync(file.number()) != 0) error = errno;
   file.reset();
   if (error == 0 && ::renameat(folder, temporary.c_str(), folder, name.c_str()) != 0) error = errno;
@@ -246,12 +251,9 @@ std::string content_name(const std::vector<std::string_view>& parts) {
   return hexadecimal(first) + hexadecimal(second);
 }
 
-std::string sealed(std::string_view bytes, std::string_view name) {
-  const Seal seal = seal_of(bytes, name);
-  std::string file;
-  file.reserve(bytes.size() + sizeof seal);
-  file.append(bytes).append(reinterpret_cast<const char*>(&seal), sizeof seal);
-  return file;
+std::string seal(std::string_view bytes, std::string_view name) {
+  const Seal proof = seal_of(bytes, name);
+  return {reinterpret_cast<const char*>(&proof), sizeof proof};
 }
 
 std::optional<std::size_t> whole(std::string_view file, std::string_view name) {
@@ -285,13 +287,13 @@ File open_entry(const std::string& folder, const std::string& name) {
 }
 
 int write_entry(const std::string& folder, const std::string& name, std::string_view bytes) {
-  return write_file(folder, name, sealed(bytes, name));
+  return write_file(folder, name, {bytes, seal(bytes, name)});
 }
 
 std::string keep_text(const std::string& name, std::string_view text) {
   try {
     const std::string folder = cache_folder();
-    return write_file(folder, name, text) == 0 ? folder + "/" + name : "";
+    return write_file(folder, name, {text}) == 0 ? folder + "/" + name : "";
   } catch (const RunError&) {
     return "";
   }

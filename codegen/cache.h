@@ -32,8 +32,8 @@ bool store(const std::string& kind, std::uint64_t key, std::string_view bytes);
 /// {"a","bc"}.
 std::string content_name(const std::vector<std::string_view>& parts);
 
-/// Appends to the bytes of a file what proves that it is whole and is the entry `name`.
-std::string sealed(std::string_view bytes, std::string_view name);
+/// Stands behind the bytes of a file: what proves that it is whole and is the entry `name`.
+std::string seal(std::string_view bytes, std::string_view name);
 
 /// The length of the bytes before the seal; nothing unless the whole file is as it was sealed.
 [[nodiscard]] std::optional<std::size_t> whole(std::string_view file, std::string_view name);

@@ -49,16 +49,19 @@ std::string_view opened(std::string_view bytes, const std::string& where) {
   return body;
 }
 
+/// More than a program's text has but for large constants: what is not written takes no memory.
+std::size_t expected_bytes(const Program& program) { return 8 * program.graph_text.size(); }
+
 }  // namespace
 
 std::string to_text(const Program& program) {
-  Writer writer;
+  Writer writer(expected_bytes(program));
   fields(writer, program);
   return writer.take().insert(0, str(kMagic, kFormat, "\n"));
 }
 
 std::string to_bytes(const Program& program) {
-  Writer writer;
+  Writer writer(expected_bytes(program));
   fields(writer, program);
   std::string text = writer.take();  // of tens of megabytes: never held twice
   text.insert(0, str(kMagic, kFormat, " ", hex_digits(fnv1a64(text)), " ", text.size(), "\n"));

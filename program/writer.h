@@ -1,5 +1,5 @@
-// Values as text that a person can read and edit, and that reads back as the same values: numbers and
-// words bare, strings in quotation marks or, of several lines, between lines of three, lists in
+// Values as text that a person can read and edit, and that reads back as the same values: numbers
+// and words bare, strings in quotation marks or, of several lines, between lines of three, lists in
 // brackets, structs in braces, every member behind its name. What members there are is in
 // fields.h.
 #pragma once
@@ -26,6 +26,9 @@ inline constexpr bool is_plain<Id<Kind>> = true;
 
 class Writer {
  public:
+  /// With room for text of so many bytes, so that it is not copied while it grows.
+  explicit Writer(std::size_t expected = 0) { out_.reserve(expected); }
+
   template <class T>
   Writer& operator()(std::string_view name, const T& member) {
     if (depth_ == 0) new_line();

@@ -37,7 +37,7 @@ class CacheTrust : public CompileCase {
     }
     const std::string path = entries().at(0);
     bytes.resize(bytes.size() - 32);  // its seal
-    write_text(path, cache::sealed(bytes, std::filesystem::path(path).filename().string()));
+    write_text(path, bytes + cache::seal(bytes, std::filesystem::path(path).filename().string()));
     return path;
   }
 
