@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/duration.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -35,7 +36,7 @@ std::string short_text(double value, bool aligned) {
 }
 
 std::string duration_text(double seconds) {
-  if (seconds < 0.01) return format("%.2f ms", seconds * 1e3);
+  if (seconds < 0.01) return milliseconds_text(seconds * 1e3, 2) + " ms";
   if (seconds < 1) return format("%.0f ms", seconds * 1e3);
   if (seconds < 60) return format("%.1f s", seconds);
   if (!(seconds < 1e9)) return format("%.3g h", seconds / 3600);

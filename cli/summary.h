@@ -22,7 +22,7 @@ Summary summarise(const std::string& name, const Array& array);
 std::string element_text(const Array& array, std::int64_t i);
 /// Five significant digits; `aligned` keeps trailing zeros.
 std::string short_text(double value, bool aligned = false);
-/// `0.42 ms`, `12 ms`, `2.3 s`, `3 min 20 s`, `2 h 5 min`
+/// `0.0420 ms`, `12 ms`, `2.3 s`, `3 min 20 s`, `2 h 5 min`
 std::string duration_text(double seconds);
 
 }  // namespace plait::cli

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "base/duration.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -188,8 +189,9 @@ std::string head_text(const Profile& p, const Row& total) {
   const double between =
       median_ms(p, [](const Run& run) { return seconds_of(run.whole) - steps_seconds(run); });
   out += str("  median of ", p.runs.size(), p.runs.size() == 1 ? " run " : " runs ",
-             fixed(whole, 3), " ms (", fixed(least, 3), " to ", fixed(most, 3), "); steps ",
-             fixed(total.ms, 3), " ms, between them ", fixed(between, 3), " ms\n");
+             milliseconds_text(whole, 3), " ms (", milliseconds_text(least, 3), " to ",
+             milliseconds_text(most, 3), "); steps ", milliseconds_text(total.ms, 3),
+             " ms, between them ", milliseconds_text(between, 3), " ms\n");
   const Rates rates = rates_of(total.operations, total.bytes, 0, whole * 1e-3);
   out += rate_line("operations", with_commas(total.operations), rates.gflops,
                    operations_unit(std::max(rates.gflops, p.peak_gflops)), p.peak_gflops,
@@ -207,9 +209,10 @@ std::string head_text(const Profile& p, const Row& total) {
 std::string error_text(const Profile& p) {
   if (p.predicted_ms <= 0 || p.runs.empty()) return "";
   const double whole = measured_ms(p);
-  std::string out = str("\nPredicted ", fixed(p.predicted_ms, 3), " ms, measured ", fixed(whole, 3),
-                        " ms: the prediction is ", fixed(std::abs(error_percent(p)), 1), "% too ",
-                        error_percent(p) < 0 ? "low" : "high");
+  std::string out =
+      str("\nPredicted ", milliseconds_text(p.predicted_ms, 3), " ms, measured ",
+          milliseconds_text(whole, 3), " ms: the prediction is ",
+          fixed(std::abs(error_percent(p)), 1), "% too ", error_percent(p) < 0 ? "low" : "high");
   const std::vector<Row> rows = by_error(p, kMostErrors);
   double most = 0;
   for (const Row& row : rows) most = std::max({most, row.ms, row.predicted_ms});

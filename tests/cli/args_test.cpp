@@ -66,7 +66,10 @@ TEST(Summary, ScalarsReadBackExactly) {
 }
 
 TEST(Summary, Durations) {
-  EXPECT_EQ(duration_text(0.00042), "0.42 ms");
+  EXPECT_EQ(duration_text(0), "0.00 ms");
+  EXPECT_EQ(duration_text(7.84e-8), "0.0000784 ms");
+  EXPECT_EQ(duration_text(0.00042), "0.420 ms");
+  EXPECT_EQ(duration_text(0.0042), "4.20 ms");
   EXPECT_EQ(duration_text(0.0123), "12 ms");
   EXPECT_EQ(duration_text(2.34), "2.3 s");
   EXPECT_EQ(duration_text(200), "3 min 20 s");
