@@ -12,7 +12,6 @@ namespace plait::plan {
 program::Program make_program(const ir::Graph& graph, const Target& target, const Options& options,
                               const TuningResults& tuned, const program::StateTable& table) {
   Planning planning(graph, target, options, tuned, table);
-  planning.program.graph_text = ir::print(graph);
   run_stages(planning);
   try {
     program::verify(planning.program);

@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "base/text.h"
+#include "ir/text.h"
 #include "plan/buffers.h"
 #include "plan/order/batch.h"
 #include "plan/order/join.h"
@@ -113,6 +114,7 @@ Planning::Planning(const ir::Graph& graph, const Target& target, const Options& 
                    const TuningResults& tuned, const program::StateTable& table)
     : given(graph), target(target), options(options), table(table), tuning{options.measure, tuned} {
   program.graph_name = graph.name;
+  program.graph_text = ir::print(graph);
   program.backend = target.name();
   program.target = target.identity();
   program.device = target.device();

@@ -8,6 +8,7 @@
 #include "loop/kernel_text.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
+#include "program/program.h"
 #include "tests/cli/program.h"
 #include "tests/temporary.h"
 
@@ -86,6 +87,16 @@ TEST_F(Show, KernelsOfSteps) {
   ASSERT_NE(last, std::string::npos) << o.out;
   EXPECT_TRUE(loop::parse_kernel(o.out.substr(kernel, last + 4 - kernel)).epilogue);
   EXPECT_NE(o.out.find("  # a = x, b = 0.W\n"), std::string::npos) << o.out;
+}
+
+/// The last stage leaves the program itself, with the graph that it was planned from.
+TEST_F(Show, TheLastStageIsReadBack) {
+  const Outcome o = plait("show " + file + " --after code");
+  EXPECT_EQ(o.code, 0) << o.err;
+  const program::Program p = program::from_bytes(o.out, "the text");
+  EXPECT_EQ(p.graph_text, plait("show " + file + " --after dead").out);
+  EXPECT_FALSE(p.texts.empty());
+  EXPECT_EQ(to_text(p), o.out);
 }
 
 TEST_F(Show, KernelsAreOfStagesThatLeaveSteps) {
