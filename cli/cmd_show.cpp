@@ -15,6 +15,7 @@
 #include "io/safetensors.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
+#include "plan/stages.h"
 
 namespace plait::cli {
 namespace {
@@ -108,8 +109,20 @@ void check_kernels(const Args& args) {
                    join(stages, ", "));
 }
 
+void check_after(const Args& args) {
+  if (!args.has("--after")) return;
+  const std::string name = args.text("--after");
+  const std::vector<std::string> passes = pass_names(), stages = plan::stage_names();
+  std::vector<std::string> known = passes;
+  known.insert(known.end(), stages.begin(), stages.end());
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  fail("there is no pass or stage '", name, "'.", suggestion(name, known), " The passes are ",
+       join(passes, ", "), "; the stages are ", join(stages, ", "));
+}
+
 void run_show(const Args& args) {
   check_kernels(args);
+  check_after(args);
   const std::string& file = args.words()[0];
   if (io::is_safetensors(file) || (file.ends_with(".safetensors") && io::is_there(file))) {
     if (args.has("--as") || runs_passes(args) || args.has("--graph") || args.has("--set")) {

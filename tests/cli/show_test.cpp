@@ -66,11 +66,15 @@ TEST_F(Show, AfterAPass) {
   EXPECT_EQ(o.out.find("constant"), std::string::npos) << o.out;  // x * 1 is x
 }
 
-TEST_F(Show, AfterAnUnknownPass) {
-  const Outcome o = plait("show " + file + " --after simplyfy");
-  EXPECT_EQ(o.code, 1);
-  EXPECT_TRUE(o.err.starts_with("plait: there is no pass 'simplyfy'. Did you mean 'simplify'?"))
-      << o.err;
+TEST_F(Show, AfterAnUnknownPassOrStage) {
+  const std::string known =
+      " The passes are verify, differentiate, amp, amp_f16, expand, fold, simplify, cse, dead; the "
+      "stages are keep_rounded, facts, layout, group, choose, order, recompute, batch, join, place, "
+      "streams, code";
+  expect_failed("show " + file + " --after simplyfy",
+                "there is no pass or stage 'simplyfy'. Did you mean 'simplify'?" + known);
+  expect_failed("show " + file + " --after stream",
+                "there is no pass or stage 'stream'. Did you mean 'streams'?" + known);
 }
 
 /// Every step with what it runs; what stands there is kernels' own text form.
