@@ -91,6 +91,10 @@ std::optional<DeviceModel> device_of(const Args& args, std::string_view backend)
   if (!args.has("--device")) return backend == "cpu" ? kept_processor() : std::nullopt;
   const std::string given = args.text("--device");
   std::optional<DeviceModel> device = built_in_device(given);
+  if (!device && !io::is_there(given)) {
+    fail("--device ", given, ": there is no file of this name; the built-in devices are ",
+         join(built_in_devices(), ", "), ".", suggestion(given, built_in_devices()));
+  }
   if (!device) device = device_model_from_text(io::read_file(given), given);
   if (device->backend != backend) {
     fail("--device ", given, ": ", device->name, " is a device of --backend ", device->backend,

@@ -169,6 +169,9 @@ TEST_F(PlanCommands, SaysWhatARunIsPredictedToTakeAndByWhichDevice) {
   EXPECT_LT(json("plan " + file + " --device cpu")["predicted_ms"], 1000);
   expect_failed("plan " + file + " --device h200",
                 "--device h200: NVIDIA H200 is a device of --backend cuda, not of cpu");
+  expect_failed("plan " + file + " --device h20",
+                "--device h20: there is no file of this name; the built-in devices are h200, cpu, "
+                "null. Did you mean 'h200'?");
   io::write_file(given, {to_text(device).substr(0, 100)});
   expect_failed("plan " + file + " --device " + given,
                 given + ": the device is cut: its last line is not 'end'");
