@@ -111,6 +111,20 @@ void require_within(const Args& args, const Comparison& comparison) {
   }
 }
 
+/// The graphs to compare with, with those of the sizes that --set says which they have.
+ir::Package other_package(const Args& args) {
+  const io::Document document = load_document(args.text("--against"));
+  const std::map<std::string, Dim> symbols = symbols_of(document.import.package);
+  std::vector<std::string> words;
+  for (const std::string& list : args.all("--set")) {
+    for (const std::string& pair : split(list, ',')) {
+      if (!symbols.contains(name_and_value("--set", pair).first)) continue;
+      words.insert(words.end(), {std::string(kSetFlag.name), pair});
+    }
+  }
+  return set_symbols(document.import, Args({&kSetFlag, 1}, words));
+}
+
 void check_usage(const Args& args) {
   if (args.has("--states") && !args.has("--out")) throw UsageError("--states needs --out DIR");
   limit_of(args);
@@ -215,9 +229,8 @@ void run_run(const Args& args) {
   if (!args.has("--against")) return json ? print_json(result) : void();
 
   const Comparison comparison =
-      compare_runs({graph, request.feeds, before, session, results.fetched},
-                   set_symbols(load_document(args.text("--against")).import, Args({}, {})), steps,
-                   seed, args.text("--backend", "cpu"));
+      compare_runs({graph, request.feeds, before, session, results.fetched}, other_package(args),
+                   steps, seed, args.text("--backend", "cpu"));
   for (const std::string& text : comparison.notes) note(text);
   result["against"] = differences_json(comparison);
   json ? print_json(result) : print("\n" + differences_text(comparison));

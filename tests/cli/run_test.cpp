@@ -56,6 +56,29 @@ TEST_F(Run, PrintsStepsAndATableOfFetches) {
   EXPECT_TRUE(lines[4].ends_with("11.0")) << lines[4];
 }
 
+/// --set is for both graphs, where the other one has such a size too.
+TEST_F(Run, SizesAreSetInTheGraphToCompareWithToo) {
+  const std::string doubled = folder / "doubled.plait", summed = folder / "summed.plait",
+                    fixed = folder / "fixed.plait";
+  io::write_file(doubled, {"symbol batch = 1..8\nsymbol width = 1..4\n"
+                           "graph g(x: f32[batch,width]) {\n  %y = add(x, x) : f32[batch,width]\n"
+                           "  return y = %y\n}\n"});
+  io::write_file(summed, {"symbol batch = 1..8\ngraph g(x: f32[batch,2]) {\n"
+                          "  %z = neg(x) : f32[batch,2]\n  %y = sub(x, %z) : f32[batch,2]\n"
+                          "  return y = %y\n}\n"});
+  io::write_file(fixed, {"graph g(x: f32[3,2]) {\n  %y = add(x, x) : f32[3,2]\n"
+                         "  return y = %y\n}\n"});
+  for (const std::string& other : {doubled, summed, fixed}) {
+    const Outcome o =
+        plait("run " + doubled + " --set batch=3 --set width=2 --against " + other + " --json");
+    ASSERT_EQ(o.code, 0) << other << o.err;
+    const Json difference = Json::parse(o.out)["against"][0];
+    EXPECT_EQ(difference["name"], "y");
+    EXPECT_EQ(difference["difference"], 0);
+    EXPECT_GT(difference["largest"], 0);
+  }
+}
+
 TEST_F(Run, TheCpuRunsItUnlessToldOtherwise) {
   const Outcome o = plait("run " + given + " --json --trace-kernels");
   ASSERT_EQ(o.code, 0) << o.err;
