@@ -14,6 +14,7 @@ constexpr std::string_view kHint = ": is a variable of the shell not set?";
 }  // namespace
 
 Args::Args(std::span<const Flag> flags, const std::vector<std::string>& words) {
+  for (const Flag& flag : flags) known_.insert(flag.name);
   bool only_words = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (!only_words && words[i] == "--") {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -34,6 +35,8 @@ class Args {
 
   const std::vector<std::string>& words() const { return words_; }
   bool has(std::string_view flag) const { return given_.count(flag) > 0; }
+  /// Whether the command has such a flag at all.
+  bool may_have(std::string_view flag) const { return known_.count(flag) > 0; }
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
   /// Every value of a flag that repeats.
   std::vector<std::string> all(std::string_view flag) const;
@@ -45,6 +48,7 @@ class Args {
   std::size_t take(std::span<const Flag> flags, const std::vector<std::string>& words,
                    std::size_t i);
   std::map<std::string_view, std::vector<std::string>, std::less<>> given_;
+  std::set<std::string_view> known_;
   std::vector<std::string> words_;
 };
 

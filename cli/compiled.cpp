@@ -87,6 +87,16 @@ bool is_planned_without_device(const program::Program& stored, const TargetOptio
          make_planner(stored.backend, options, "it only plans")->identity() == stored.target;
 }
 
+/// What may be done about a plan that is not run; --trust where `runs_as_written`.
+std::string ways_out(const Args& args, bool runs_as_written) {
+  std::vector<std::string> flags;
+  if (args.may_have("--rebuild")) flags.emplace_back("--rebuild");
+  if (runs_as_written && args.may_have("--trust")) {
+    flags.emplace_back("--trust to run it as it is written");
+  }
+  return str("compile again here", flags.empty() ? "" : ", or say ", join(flags, ", or "));
+}
+
 Planned read_plan(const Args& args) {
   const std::string file = args.words()[0];
   if (args.has("--graph")) throw UsageError("--graph: a plan holds one graph");
@@ -122,9 +132,10 @@ Planned read_plan(const Args& args) {
              bytes_text(stored.peak_bytes())));
     return out;
   }
-  if (why.empty()) out.compiled = replanned(stored, graph, *out.target, out.options, why);
+  const bool is_for_here = why.empty();
+  if (is_for_here) out.compiled = replanned(stored, graph, *out.target, out.options, why);
   if (!why.empty() && !args.has("--rebuild")) {
-    fail(file, ": ", why, ": compile again here, or say --rebuild");
+    fail(file, ": ", why, ": ", ways_out(args, is_for_here));
   }
   if (!why.empty()) out.compiled = compile(graph, *out.target, {.plan = out.options});
   return out;

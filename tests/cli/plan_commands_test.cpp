@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/device_model.h"
 #include "base/text.h"
 #include "cli/allocations.h"
-#include "base/device_model.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "program/program.h"
@@ -251,6 +251,8 @@ TEST_F(PlanCommands, APlanOfAnotherMachineIsRefusedOrRebuilt) {
                 plan +
                     ": was compiled for 2 threads, not for 1: compile again here, or say "
                     "--rebuild");
+  expect_failed("bench " + plan + " --threads 1",
+                plan + ": was compiled for 2 threads, not for 1: compile again here");
   EXPECT_EQ(json("run " + plan + " --threads 1 --rebuild")["fetches"],
             json("run " + plan)["fetches"]);
   const std::string other = "CC='cc -DPLAIT_OTHER'";
@@ -285,11 +287,12 @@ TEST_F(PlanCommands, AChangedPlanIsRefused) {
   io::write_file(plan, {program::to_bytes(changed)});
   const std::string said = plan +
                            ": is not what this build of Plait plans for its graph (texts): "
-                           "it is of another build, or was changed: compile again here, or "
-                           "say --rebuild";
-  for (const std::string command :
-       {"run ", "bench ", "profile ", "explain ", "plan ", "plan --check ", "compile "}) {
-    expect_failed(command + plan, said);
+                           "it is of another build, or was changed: compile again here, or say ";
+  const std::string trust = "--trust to run it as it is written";
+  expect_failed("run " + plan, said + "--rebuild, or " + trust);
+  expect_failed("compile " + plan, said + "--rebuild");
+  for (const std::string command : {"bench ", "profile ", "explain ", "plan ", "plan --check "}) {
+    expect_failed(command + plan, said + trust);
   }
   EXPECT_EQ(json("run " + plan + " --rebuild")["fetches"], json("run " + file)["fetches"]);
   EXPECT_FALSE(std::filesystem::exists(marker));
