@@ -1,15 +1,18 @@
 // plait compile FILE -o F.plan: a program as a file, its code in the cache.
 #include <algorithm>
-#include <cstdio>
+#include <optional>
 #include <set>
 #include <string_view>
 
+#include "backends/runtime.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "cli/buffers.h"
 #include "cli/command.h"
 #include "cli/compiled.h"
 #include "cli/json.h"
+#include "cli/output.h"
 #include "cli/summary.h"
 #include "cli/timing.h"
 #include "io/file.h"
@@ -45,6 +48,55 @@ std::size_t generated_functions(const program::Program& p) {
       p.texts.begin(), p.texts.end(), [&](const auto& t) { return !others.contains(t.first); }));
 }
 
+/// The program's code, compiled into the cache.
+struct CompiledCode {
+  double seconds = 0;
+  int compiled = 0, from_cache = 0;  // units
+};
+
+/// Nothing where the device that the program was planned for is not here; a note says why.
+std::optional<CompiledCode> compile_code(const program::Program& p, const Target& target) {
+  const Clock::time_point start = Clock::now();
+  std::unique_ptr<Runtime> runtime;
+  try {
+    runtime = target.open();
+  } catch (const RunError& e) {
+    note(str("its code is compiled where it runs: ", e.what()));
+    return std::nullopt;
+  }
+  const std::unique_ptr<Code> code = runtime->load(p);
+  return CompiledCode{seconds_since(start), code->units() - code->built_from_cache(),
+                      code->built_from_cache()};
+}
+
+std::string code_text(const std::optional<CompiledCode>& code) {
+  if (!code) return "not compiled here";
+  return str(duration_text(code->seconds), "; files of C compiled ", code->compiled,
+             ", from the cache ", code->from_cache);
+}
+
+Json compile_json(const Compiled& c, const std::string& hash, std::size_t plan_bytes,
+                  const std::optional<CompiledCode>& code) {
+  const program::Program& p = c.program;
+  return {{"graph", p.graph_name},
+          {"target", p.target},
+          {"threads", p.threads},
+          {"hash", hash},
+          {"plan_bytes", plan_bytes},
+          {"states_bytes", p.states_bytes},
+          {"arena_bytes", p.arena_bytes},
+          {"scratch_bytes", p.scratch_bytes},
+          {"peak_bytes", p.peak_bytes()},
+          {"steps", p.steps.size()},
+          {"kernels", kernel_count(p)},
+          {"functions", generated_functions(p)},
+          {"units_compiled", code ? Json(code->compiled) : Json()},
+          {"units_from_cache", code ? Json(code->from_cache) : Json()},
+          {"plan_from_cache", c.from_cache},
+          {"plan_seconds", c.seconds},
+          {"load_seconds", code ? Json(code->seconds) : Json()}};
+}
+
 void run_compile(const Args& args) {
   const Planned planned = load_planned(args);
   const Compiled& c = planned.compiled;
@@ -53,30 +105,8 @@ void run_compile(const Args& args) {
       ir::parse_graph(p.graph_text, p.graph_name), *planned.target, planned.options));
   const std::string bytes = program::to_bytes(p);
   if (args.has("-o")) io::write_file(args.text("-o"), {bytes});
-  const Clock::time_point start = Clock::now();
-  const std::unique_ptr<Code> code = planned.target->open()->load(p);
-  const double load_seconds = seconds_since(start);
-  const std::size_t functions = generated_functions(p);
-  const int made = code->units() - code->built_from_cache();
-  if (args.has("--json")) {
-    return print_json({{"graph", p.graph_name},
-                       {"target", p.target},
-                       {"threads", p.threads},
-                       {"hash", hash},
-                       {"plan_bytes", bytes.size()},
-                       {"states_bytes", p.states_bytes},
-                       {"arena_bytes", p.arena_bytes},
-                       {"scratch_bytes", p.scratch_bytes},
-                       {"peak_bytes", p.peak_bytes()},
-                       {"steps", p.steps.size()},
-                       {"kernels", kernel_count(p)},
-                       {"functions", functions},
-                       {"units_compiled", made},
-                       {"units_from_cache", code->built_from_cache()},
-                       {"plan_from_cache", c.from_cache},
-                       {"plan_seconds", c.seconds},
-                       {"load_seconds", load_seconds}});
-  }
+  const std::optional<CompiledCode> code = compile_code(p, *planned.target);
+  if (args.has("--json")) return print_json(compile_json(c, hash, bytes.size(), code));
   const std::string where = args.has("-o") ? args.text("-o") : "not written";
   print(Table{
       {},
@@ -87,11 +117,11 @@ void run_compile(const Args& args) {
        {"plan", str(where, ", ", bytes_text(static_cast<std::int64_t>(bytes.size())))},
        {"memory", str("states ", bytes_text(p.states_bytes), ", arena ", bytes_text(p.arena_bytes),
                       ", scratch ", bytes_text(p.scratch_bytes))},
-       {"steps", str(p.steps.size(), p.single_kernel ? ", run as one kernel" : "", "; ",
-                     kernel_count(p), " different kernels, ", functions, " generated functions")},
+       {"steps",
+        str(p.steps.size(), p.single_kernel ? ", run as one kernel" : "", "; ", kernel_count(p),
+            " different kernels, ", generated_functions(p), " generated functions")},
        {"planned in", str(duration_text(c.seconds), c.from_cache ? ", from the cache" : "")},
-       {"code in", str(duration_text(load_seconds), "; files of C compiled ", made,
-                       ", from the cache ", code->built_from_cache())}}}
+       {"code in", code_text(code)}}}
             .text());
 }
 
@@ -106,7 +136,8 @@ constinit const Command kCompile{
     .flags = kCompileFlags,
     .details =
         "The plan holds the graph, the steps, the code's text and where every buffer lies; it is\n"
-        "for this kind of machine and this number of threads. The compiled code is in the cache.\n"
+        "for this kind of machine and this number of threads. The compiled code is in the cache;\n"
+        "with --backend cuda and no GPU, code is compiled where the plan runs.\n"
         "The hash is over graph, target and options: plans of one hash are the same.\n"
         "Who runs the plan plans its graph again, by what was measured for it, and compares: code\n"
         "is never taken from the file.\n",

@@ -187,6 +187,21 @@ TEST_F(PlanCommands, APlanKeepsItsDevice) {
   EXPECT_NE(json("plan " + plan + " --device cpu")["device"]["name"], "another");
 }
 
+TEST_F(PlanCommands, CompilesForAGpuThatIsNotHere) {
+  const std::string none = "CUDA_VISIBLE_DEVICES=", cuda = file + " --backend cuda";
+  if (call("plan " + cuda, none).code != 0) GTEST_SKIP() << "this build has no CUDA part";
+  const Outcome o = call("compile " + cuda + " -o " + plan, none);
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_TRUE(o.err.starts_with("plait: its code is compiled where it runs: ")) << o.err;
+  EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+  EXPECT_NE(o.out.find("\nplan        " + plan + ", "), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("\ncode in     not compiled here\n"), std::string::npos) << o.out;
+  EXPECT_EQ(program::from_bytes(io::read_file(plan), plan).backend, "cuda");
+  const Json again = Json::parse(call("compile " + plan + " --json", none).out);
+  EXPECT_TRUE(again["units_compiled"].is_null());
+  EXPECT_EQ(again["steps"], Json::parse(call("plan " + cuda + " --json", none).out)["steps"]);
+}
+
 TEST_F(PlanCommands, OnlySomeBackendsHavePrograms) {
   expect_failed("plan " + file + " --backend ref",
                 "backend ref runs graphs node by node: cpu and cuda have programs");
