@@ -163,7 +163,7 @@ Runnable open_plan(const Args& args, std::uint64_t seed) {
   require_numbers(graph);
   add_random_feeds(graph, seed, request.feeds);
   Session session({{std::move(planned.graph)}}, std::move(planned.target), seed);
-  session.use_program(request, std::move(program));
+  load_code(planned.trusted, [&] { session.use_program(request, std::move(program)); });
   return {std::move(session), std::move(graph), std::move(request), std::move(names)};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <future>
+#include <optional>
 
 #include "backends/backends.h"
 #include "base/cpus.h"
@@ -12,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/source.h"
 #include "cli/timing.h"
+#include "codegen/compile.h"
 #include "io/file.h"
 #include "ir/text.h"
 #include "ops/initializers.h"
@@ -123,6 +125,7 @@ Planned read_plan(const Args& args) {
   if (why.empty() && args.has("--trust")) {
     note(file + " is run as it is written: trust who wrote it, as with any program");
     out.compiled.program = stored;
+    out.trusted = file;
     return out;
   }
   if (!why.empty() && is_planned_without_device(stored, options)) {
@@ -209,6 +212,15 @@ Planned load_planned(const Args& args) {
   return out;
 }
 
+void load_code(const std::string& trusted, const std::function<void()>& load) {
+  try {
+    load();
+  } catch (const codegen::CompileError& e) {
+    if (trusted.empty()) throw;
+    fail("the C of ", trusted, " does not compile: ", e.first_error);
+  }
+}
+
 void Loaded::set_states() {
   PackageMemory& memory = executor.memory();
   for (const program::StateBinding& s : executor.program().states) {
@@ -235,7 +247,10 @@ Loaded load(Planned planned, std::uint64_t seed, FirstStates first) {
   // Where the system has no thread to give, when they are asked for.
   auto making = std::async(std::launch::async | std::launch::deferred,
                            [&] { return make_values(graph, states, seed, first); });
-  Executor executor(std::move(planned.compiled.program), planned.target->open());
+  std::optional<Executor> loaded;
+  load_code(planned.trusted,
+            [&] { loaded.emplace(std::move(planned.compiled.program), planned.target->open()); });
+  Executor& executor = *loaded;
   if (!executor.program().symbols.empty()) executor.set_sizes(sizes);
   const Clock::time_point loaded_at = Clock::now();
   Values values = making.get();

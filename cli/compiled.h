@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,8 +23,7 @@ inline constexpr Flag kThreadsFlag{"--threads", "N", "as many as there are cpus 
 inline constexpr Flag kMeasureFlag{"--measure", "",
                                    "time the implementations of contractions, take the fastest"};
 inline constexpr Flag kNoFuseFlag{"--no-fuse", "", "every node its own kernel, for comparison"};
-inline constexpr Flag kTrustFlag{"--trust", "",
-                                 "of a plan: run it as it is written, its code too"};
+inline constexpr Flag kTrustFlag{"--trust", "", "of a plan: run it as it is written, its code too"};
 inline constexpr Flag kSeedFlag{"--seed", "N", "of initial states and random feeds; 0 unless said"};
 /// What --threads, --fp32, --fast and, for this backend, --device say.
 TargetOptions target_options(const Args& args, std::string_view backend);
@@ -37,7 +37,12 @@ struct Planned {
   DimBindings sizes;  // of a plan's symbols: those that --set says
   plan::Options options;
   Compiled compiled;
+  std::string trusted{};  // the plan, where its program is run as it is written
 };
+
+/// Calls `load`, which compiles a program's code. UserError where that is of a `trusted` plan and
+/// does not compile.
+void load_code(const std::string& trusted, const std::function<void()>& load);
 
 /// FILE, compiled or read, for the backend and threads that the options name. UserError when a
 /// plan was compiled for another machine or another number of threads, unless --rebuild plans it

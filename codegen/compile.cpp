@@ -68,6 +68,17 @@ std::string first_lines(const std::string& text) {
   return out;
 }
 
+/// The line of the first error, of a source that is at `kept` now.
+std::string first_error(const std::string& output, const std::string& source,
+                        const std::string& kept) {
+  const std::size_t error = output.find("error: ");
+  const std::size_t newline = error == std::string::npos ? error : output.rfind('\n', error);
+  const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
+  std::string line = output.substr(begin, output.find('\n', begin) - begin).substr(0, 300);
+  if (line.starts_with(source)) line.replace(0, source.size(), kept);
+  return line;
+}
+
 /// Raises what a compiler that failed on our source means. The source stays at `kept`.
 [[noreturn]] void raise_failure(const Outcome& outcome, const std::string& source,
                                 const std::string& kept) {
@@ -87,7 +98,8 @@ std::string first_lines(const std::string& text) {
   if (outcome.output.find(name) == std::string::npos) {  // it never came to read our text
     throw RunError("the C compiler failed with " + said);
   }
-  throw Bug("generated C does not compile: " + said);
+  throw CompileError("generated C does not compile: " + said,
+                     first_error(outcome.output, source, moved ? kept : source));
 }
 
 /// Empty when it is not there or cannot be loaded (it is not for this system): it is made again.

@@ -6,7 +6,10 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "base/error.h"
 
 namespace plait::codegen {
 
@@ -30,10 +33,17 @@ struct Built {
   double seconds = 0;
 };
 
+/// A source that does not compile: ours is a Bug, one that a user wrote is the user's mistake.
+struct CompileError : Bug {
+  CompileError(const std::string& what, std::string first)
+      : Bug(what), first_error(std::move(first)) {}
+  std::string first_error;  // the compiler's line, with the place where the source is kept
+};
+
 /// Compiles C sources in parallel and loads them. Each comes from the cache when its content
 /// (source, compiler's identity, flags, CPU) was compiled before. A source that does not compile is
-/// a Bug that shows the compiler's first lines and where the source is kept; no compiler, a full
-/// disk or a killed compiler is a RunError.
+/// a CompileError that shows the compiler's first lines and where the source is kept; no compiler,
+/// a full disk or a killed compiler is a RunError.
 Built build(const std::vector<std::string>& sources, const CompileOptions& options = {});
 
 /// What decides the machine code besides source and flags, without paths: the compiler's name and

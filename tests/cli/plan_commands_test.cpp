@@ -333,6 +333,24 @@ TEST_F(PlanCommands, AnEditedPlanRunsWhereItIsTrusted) {
   EXPECT_EQ(call("run " + graph + " --trust").code, 2);
 }
 
+TEST_F(PlanCommands, AMistakeInATrustedPlanIsItsWriters) {
+  ASSERT_EQ(call("compile " + file + " -o " + plan).code, 0);
+  std::string text = call("show " + plan).out;
+  const std::size_t at = text.find("{\n", text.find("void k_"));
+  ASSERT_NE(at, text.npos) << text;
+  const std::string edited = folder / "edited.plan";
+  io::write_file(edited, {text.insert(at + 2, "  not_declared = 1;\n")});
+  for (const std::string command : {"run ", "bench ", "profile ", "plan --check "}) {
+    const Outcome o = call(command + edited + " --trust");
+    EXPECT_EQ(o.code, 1) << command << o.err;
+    const std::vector<std::string> lines = split(o.err, '\n');
+    ASSERT_GE(lines.size(), 2u) << o.err;
+    const std::string& said = lines[lines.size() - 2];  // the last line is empty
+    EXPECT_TRUE(said.starts_with("plait: the C of " + edited + " does not compile: ")) << said;
+    EXPECT_NE(said.find("not_declared"), said.npos) << said;
+  }
+}
+
 /// The log is a record, of the passes too: it is shown as it was written.
 TEST_F(PlanCommands, APlanKeepsItsLog) {
   ASSERT_EQ(call("compile " + file + " -o " + plan).code, 0);

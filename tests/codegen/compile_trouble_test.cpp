@@ -259,6 +259,16 @@ TEST_F(CompileTrouble, SourceThatDoesNotCompile) {
   ASSERT_EQ(entries(".c").size(), 1u);
   EXPECT_TRUE(has(said, entries(".c")[0])) << said;
   EXPECT_EQ(read_text(entries(".c")[0]), bad);
+  const std::string other = "int g(int x) { return x + unknown; }\n";
+  try {
+    build({other});
+    FAIL();
+  } catch (const CompileError& e) {
+    EXPECT_TRUE(e.first_error.find(".c:1:27: error: ") != std::string::npos) << e.first_error;
+    EXPECT_TRUE(has(e.first_error, "unknown")) << e.first_error;
+    const std::string kept = e.first_error.substr(0, e.first_error.find(":1:27:"));
+    EXPECT_EQ(read_text(kept), other);
+  }
   EXPECT_EQ(build_and_call({1, 2}), 0);
 }
 
