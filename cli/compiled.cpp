@@ -99,6 +99,14 @@ std::string ways_out(const Args& args, bool runs_as_written) {
   return str("compile again here", flags.empty() ? "" : ", or say ", join(flags, ", or "));
 }
 
+/// A plan starts as many threads as it says, more than there are cpus too.
+void tell_of_threads(const std::string& file, int threads) {
+  const std::size_t cpus = process_cpus().size();
+  if (static_cast<std::size_t>(threads) <= cpus) return;
+  note(str(file, " is for ", threads, " threads, and there ",
+           cpus == 1 ? "is 1 cpu" : str("are ", cpus, " cpus"), ": they share"));
+}
+
 Planned read_plan(const Args& args) {
   const std::string file = args.words()[0];
   if (args.has("--graph")) throw UsageError("--graph: a plan holds one graph");
@@ -115,7 +123,10 @@ Planned read_plan(const Args& args) {
   out.options = stored.options;
   const std::string backend = args.text("--backend", stored.backend);
   TargetOptions options = target_options(args, backend);
-  if (!args.has("--threads")) options.threads = stored.threads;
+  if (!args.has("--threads")) {
+    options.threads = stored.threads;
+    tell_of_threads(file, stored.threads);
+  }
   if (!args.has("--device") && backend == stored.backend) {
     check_usable(stored.device, file);
     options.device = stored.device;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/at.h"
+#include "base/cpus.h"
 
 namespace plait::program {
 namespace {
@@ -37,7 +38,9 @@ class Checker {
 
  private:
   void memory() const {
-    if (p_.threads < 1) fail("there cannot be ", p_.threads, " threads");
+    if (p_.threads < 1 || p_.threads > kMostThreads) {
+      fail("there cannot be ", p_.threads, " threads");
+    }
     sum(sum(p_.states_bytes, p_.arena_bytes), p_.scratch_bytes);
     if (p_.constants_bytes < 0 || p_.constants_bytes > p_.states_bytes) {
       fail("the constants are larger than their ", p_.states_bytes, " bytes");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/cpus.h"
 #include "base/device_model.h"
 #include "base/text.h"
 #include "cli/allocations.h"
@@ -275,6 +276,23 @@ TEST_F(PlanCommands, APlanOfAnotherMachineIsRefusedOrRebuilt) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find(plan + ": was compiled for cpu "), std::string::npos) << refused.err;
   EXPECT_EQ(call("run " + plan + " --rebuild", other).code, 0);
+}
+
+TEST_F(PlanCommands, ThreadsOfAPlanAreLimitedAndMoreThanCpusAreSaid) {
+  const std::size_t cpus = process_cpus().size();
+  const std::string many = std::to_string(cpus + 3);
+  ASSERT_EQ(call("compile " + file + " -o " + plan + " --threads " + many).code, 0);
+  const Outcome o = call("plan " + plan);
+  EXPECT_EQ(o.code, 0);
+  EXPECT_EQ(o.err, "plait: " + plan + " is for " + many + " threads, and there " +
+                       (cpus == 1 ? "is 1 cpu" : str("are ", cpus, " cpus")) + ": they share\n");
+  EXPECT_EQ(call("plan " + plan + " --threads " + many).err, "");
+  program::Program changed = program::from_bytes(io::read_file(plan), plan);
+  changed.threads = kMostThreads + 1;
+  io::write_file(plan, {program::to_bytes(changed)});
+  const Outcome refused = call("run " + plan + " --trust");
+  EXPECT_EQ(refused.code, 1) << refused.err;
+  EXPECT_NE(refused.err.find("(there cannot be 4097 threads)"), std::string::npos) << refused.err;
 }
 
 TEST_F(PlanCommands, ADamagedPlanIsRefused) {
