@@ -69,7 +69,8 @@ TEST_F(Show, AfterAPass) {
 TEST_F(Show, AfterAnUnknownPassOrStage) {
   const std::string known =
       " The passes are verify, differentiate, amp, amp_f16, expand, fold, simplify, cse, dead; the "
-      "stages are keep_rounded, facts, layout, group, choose, order, recompute, batch, join, place, "
+      "stages are keep_rounded, facts, layout, group, choose, order, recompute, batch, join, "
+      "place, "
       "streams, code";
   expect_failed("show " + file + " --after simplyfy",
                 "there is no pass or stage 'simplyfy'. Did you mean 'simplify'?" + known);
