@@ -137,7 +137,7 @@ TEST(ProgramDamage, OtherMembers) {
   EXPECT_EQ(changed("region arena", "region attic"), "unknown word 'attic'): compile again");
   EXPECT_EQ(changed("access write", "access both"), "unknown word 'both'): compile again");
   EXPECT_EQ(changed("view 3", "view -2"), "no id is -2): compile again");
-  EXPECT_EQ(changed("whole 0", "whole 2"), "0 or 1 is expected): compile again");
+  EXPECT_EQ(changed("single_kernel 0", "single_kernel 2"), "0 or 1 is expected): compile again");
   EXPECT_EQ(changed("loop {", "loup {"), "unknown word 'loup'): compile again");
   EXPECT_EQ(changed("rows \"n\"", "rows \"m\""), "unknown symbol 'm'): compile again");
   EXPECT_EQ(changed("rows \"n\"", "rows \"n)\""),
