@@ -53,6 +53,7 @@ void fields(A& a, M& m) {
   a("cache_bytes", m.cache_bytes);
   a("cache_bytes_per_second", m.cache_bytes_per_second);
   a("step_seconds", m.step_seconds);
+  a("meeting_seconds", m.meeting_seconds);
   a("finish_seconds", m.finish_seconds);
   a("link_bytes_per_second", m.link_bytes_per_second);
   a("operations_per_second", m.operations_per_second);

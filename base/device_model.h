@@ -50,8 +50,9 @@ struct DeviceModel {
   std::int64_t cache_bytes = 0;           // what caches hold of a step for the next one
   double cache_bytes_per_second = 0;      // from there
   double step_seconds = 0;                // a step, besides its work
-  double finish_seconds = 0;  // a second stage behind the first; on a CPU, handing out tasks
-  double link_bytes_per_second = 0;       // from the host, and to it
+  double meeting_seconds = 0;  // a step of a single-kernel program: its barrier and first loads
+  double finish_seconds = 0;   // a second stage behind the first; on a CPU, handing out tasks
+  double link_bytes_per_second = 0;                     // from the host, and to it
   std::map<std::string, double> operations_per_second;  // of products, by how they multiply
   std::map<std::string, double> share;  // of the rates that kernels reach, by kind of kernel
   TileTimes tiles;

@@ -25,8 +25,9 @@ Schedule schedule_of(const Program& program) {
     step.waits = s.waits;
   }
   out.streams = program.streams;
-  out.step_seconds = program.device.step_seconds;
-  out.one_launch = program.single_kernel;
+  const DeviceModel& device = program.device;
+  out.step_seconds = program.single_kernel ? device.meeting_seconds : device.step_seconds;
+  if (program.single_kernel) out.launch_seconds = device.step_seconds;
   return out;
 }
 
@@ -78,7 +79,7 @@ double StreamClock::run(int stream, double ready, double seconds) {
 
 Times times_of(const Schedule& schedule) {
   Times out;
-  StreamClock clock(schedule.streams, schedule.one_launch ? 0 : schedule.step_seconds);
+  StreamClock clock(schedule.streams, schedule.step_seconds);
   double work = 0;
   for (const Schedule::Step& s : schedule.steps) {
     double ready = 0;
@@ -88,8 +89,7 @@ Times times_of(const Schedule& schedule) {
     out.seconds = std::max(out.seconds, out.end.back());
     work += s.seconds;
   }
-  if (schedule.one_launch) out.seconds += schedule.step_seconds;
-  out.seconds = std::max(out.seconds, work);
+  out.seconds = std::max(out.seconds, work) + schedule.launch_seconds;
   return out;
 }
 

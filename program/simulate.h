@@ -26,8 +26,8 @@ struct Schedule {
   std::vector<Piece> pieces;
   std::vector<Step> steps;
   int streams = 1;
-  double step_seconds = 0;  // of each step besides its own
-  bool one_launch = false;  // the steps are one function
+  double step_seconds = 0;    // of each step besides its own
+  double launch_seconds = 0;  // of all steps, where they are one kernel
 };
 
 /// Pieces are the program's buffers; states and constants take nothing of the arena.

@@ -27,6 +27,7 @@ constexpr double kTooSlow = 1.6;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // How choices are measured: those kept from another way of measuring are not taken.
 constexpr const char* kTrials = "trials 3 ";
+constexpr double kCoarseSeconds = 1e-4;  // of a single run: what is shorter is not seen
 constexpr const char* kGuess = "guess";  // not measured: the rule's choice
 constexpr const char* kGood = "good ";   // a library's first guess, and its seconds
 
@@ -137,7 +138,8 @@ double Autotuner::guessed_seconds(const Problem& p, bool fused) const {
   const double call =
       ceiling_us(model_, p.bound, p.separate_epilogue.value_or(p.bound.dtype), tf32_);
   const bool follows = p.epilogue && !fused;
-  return (call + (follows ? behind_us(model_, p.bound, *p.separate_epilogue, *p.epilogue) : 0)) *
+  return (call / model_.share_of("library") +
+          (follows ? behind_us(model_, p.bound, *p.separate_epilogue, *p.epilogue) : 0)) *
          1e-6;
 }
 
@@ -161,12 +163,14 @@ Choice Autotuner::guessed(const Problem& p) const {
   }
   if (against->empty()) return guess;
   if (against->starts_with(kGood)) {
+    // One run between two events takes as long as it takes to ask for it, where that is longer.
+    const double seconds = std::strtod(against->c_str() + std::strlen(kGood), nullptr);
+    if (seconds < kCoarseSeconds) return guess;
     const double follows =
         p.epilogue && !guess.fused
             ? behind_us(model_, p.bound, *p.separate_epilogue, *p.epilogue) * 1e-6
             : 0;
-    guess.predicted = {std::strtod(against->c_str() + std::strlen(kGood), nullptr) + follows,
-                       "measured"};
+    guess.predicted = {seconds + follows, "measured"};
     return guess;
   }
   made.reset();

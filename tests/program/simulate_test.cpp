@@ -133,8 +133,9 @@ TEST(Simulate, AProgramOfOneFunctionIsOneLaunch) {
   for (Schedule::Step& step : s.steps) step.seconds = 2;
   s.step_seconds = 10;
   EXPECT_EQ(times_of(s).seconds, 36);
-  s.one_launch = true;
-  EXPECT_EQ(times_of(s).seconds, 16);
+  s.step_seconds = 1;
+  s.launch_seconds = 10;
+  EXPECT_EQ(times_of(s).seconds, 19);
 }
 
 TEST(Simulate, OfAProgramTheArenaCounts) {
@@ -146,6 +147,9 @@ TEST(Simulate, OfAProgramTheArenaCounts) {
   EXPECT_EQ(found.live, (std::vector<std::int64_t>{64, 128, 128}));
   EXPECT_EQ(found.peak_step, 1);
   EXPECT_EQ(predicted_seconds(p), 3.5);
+  p.single_kernel = true;
+  p.device.meeting_seconds = 0.25;
+  EXPECT_EQ(predicted_seconds(p), 2.25);
 }
 
 }  // namespace
