@@ -76,7 +76,8 @@ std::string head_text(const Compiled& c) {
               {{"graph", p.graph_name},
                {"target", str(p.target, ", ", threads)},
                {"device", device_text(p.device)},
-               {"predicted", duration_text(program::predicted_seconds(p)) + " a run"},
+               {"predicted", str(duration_text(program::predicted_seconds(p)), " a run",
+                                 p.symbols.empty() ? "" : " at the largest sizes")},
                {"states", bytes_text(p.states_bytes)},
                {"arena", bytes_text(p.arena_bytes)},
                {"scratch", str(bytes_text(p.scratch_bytes), ": workspace ",
@@ -91,8 +92,9 @@ std::string head_text(const Compiled& c) {
                {"kernels", str(with_commas(kernel_count(p)), " different")},
                {"planned in", stages_text(c)}}};
   for (const auto& [name, symbol] : p.symbols) {
-    table.rows.push_back({"size " + name, str(symbol.lo(), "..", symbol.hi(),
-                                              "; bytes are those at the end of the range")});
+    table.rows.push_back(
+        {"size " + name, str(symbol.lo(), "..", symbol.hi(),
+                             "; bytes and times are those at the end of the range")});
   }
   return table.text();
 }

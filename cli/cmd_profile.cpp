@@ -75,6 +75,7 @@ Json profile_json(const profile::Profile& p) {
           {"scratch_bytes", p.scratch_bytes},
           {"kinds", rows_json(profile::by_kind(p), "kind")},
           {"predicted_ms", p.predicted_ms},
+          {"predicted_at", p.predicted_at},
           {"prediction_error_percent", profile::error_percent(p)},
           {"slowest_steps", rows_json(profile::by_step(p, kMostSteps), "step")},
           {"worst_predicted", rows_json(profile::by_error(p, kMostErrors), "step")}};

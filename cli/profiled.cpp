@@ -91,6 +91,17 @@ profile::BufferInfo info_of(const program::Buffer& buffer, const BufferLife& lif
   return info;
 }
 
+/// `batch=64`: what times are predicted at, where these sizes are others.
+std::string predicted_at(const program::Program& p, const DimBindings& sizes) {
+  std::vector<std::string> largest;
+  bool are_others = false;
+  for (const auto& [name, symbol] : p.symbols) {
+    largest.push_back(str(name, "=", symbol.hi()));
+    are_others = are_others || evaluate(symbol, sizes) != symbol.hi();
+  }
+  return are_others ? join(largest, ", ") : "";
+}
+
 profile::Profile describe_program(const Loaded& loaded) {
   const program::Program& p = loaded.executor.program();
   const DimBindings& sizes = loaded.executor.sizes();
@@ -100,10 +111,14 @@ profile::Profile describe_program(const Loaded& loaded) {
   out.machine = machine_name();
   out.threads = p.threads;
   out.predicted_ms = program::predicted_seconds(p) * 1e3;
+  out.predicted_at = predicted_at(p, sizes);
   out.arena_bytes = p.arena_bytes;
   out.states_bytes = p.states_bytes;
   out.scratch_bytes = p.scratch_bytes;
-  for (const program::Step& step : p.steps) out.steps.push_back(info_of(step, p, sizes));
+  for (const program::Step& step : p.steps) {
+    profile::StepInfo& info = out.steps.emplace_back(info_of(step, p, sizes));
+    if (!out.predicted_at.empty()) info.predicted_seconds = 0;
+  }
   const std::vector<BufferLife> lives = buffer_lives(p);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     out.buffers.push_back(info_of(p.buffers[b], lives[b], static_cast<int>(p.steps.size()), sizes));

@@ -60,6 +60,7 @@ struct Profile {
   int threads = 1;
   std::int64_t arena_bytes = 0, states_bytes = 0, scratch_bytes = 0;
   double predicted_ms = 0;      // of a run; 0: nobody did
+  std::string predicted_at{};   // `batch=64`, where other sizes ran: there is nothing to compare
   double overhead_percent = 0;  // that timing the steps adds to a run
   // Of a device: a run as one launch, the steps as its clock was read behind each of them, and what
   // was taken off each step for that, so that they add up to one launch. 0: not measured, nothing.
@@ -94,16 +95,17 @@ struct Row {
   double peak_ms = 0;  // at the measured peaks
   std::string kernel;  // of a step
   double predicted_ms = 0;
-  std::string bound;   // of a step
+  std::string bound;  // of a step
 };
 
 /// Medians over the runs, longest first.
 std::vector<Row> by_kind(const Profile& profile);
 std::vector<Row> by_step(const Profile& profile, int most);
 
-/// The steps whose prediction is farthest off, in time, the farthest first.
+/// The steps whose prediction is farthest off, in time, the farthest first. None where the
+/// prediction is of other sizes.
 std::vector<Row> by_error(const Profile& profile, int most);
-/// The run's median over what was predicted for it; 0 without one.
+/// By how much the prediction is above the run's median; 0 without one, or of other sizes.
 double error_percent(const Profile& profile);
 
 /// The median run against the measured peaks, then the kinds, then the slowest steps, then those

@@ -208,6 +208,10 @@ std::string head_text(const Profile& p, const Row& total) {
 /// How far the prediction of the run was off, and of which steps most.
 std::string error_text(const Profile& p) {
   if (p.predicted_ms <= 0 || p.runs.empty()) return "";
+  if (!p.predicted_at.empty()) {
+    return str("\nPredicted ", milliseconds_text(p.predicted_ms, 3), " ms at ", p.predicted_at,
+               ", the largest sizes: nothing is predicted for those that ran\n");
+  }
   const double whole = measured_ms(p);
   std::string out =
       str("\nPredicted ", milliseconds_text(p.predicted_ms, 3), " ms, measured ",
@@ -298,6 +302,7 @@ std::vector<Row> by_step(const Profile& profile, int most) {
 }
 
 std::vector<Row> by_error(const Profile& profile, int most) {
+  if (!profile.predicted_at.empty()) return {};
   std::vector<Row> rows = step_rows(profile);
   finish(rows);
   const auto error = [](const Row& row) { return std::abs(row.ms - row.predicted_ms); };
@@ -307,7 +312,7 @@ std::vector<Row> by_error(const Profile& profile, int most) {
 }
 
 double error_percent(const Profile& p) {
-  const double ms = p.runs.empty() ? 0 : measured_ms(p);
+  const double ms = p.runs.empty() || !p.predicted_at.empty() ? 0 : measured_ms(p);
   return p.predicted_ms > 0 && ms > 0 ? 100 * (p.predicted_ms / ms - 1) : 0;
 }
 

@@ -70,7 +70,7 @@ struct Times {
 };
 Times times_of(const Schedule& schedule);
 
-/// Seconds that a program is predicted to take.
+/// Seconds that a program is predicted to take, where its symbols have their largest values.
 double predicted_seconds(const Program& program);
 
 }  // namespace plait::program

@@ -178,6 +178,21 @@ TEST_F(PlanCommands, SaysWhatARunIsPredictedToTakeAndByWhichDevice) {
                 given + ": the device is cut: its last line is not 'end'");
 }
 
+TEST_F(PlanCommands, PredictionsOfSymbolicPlansAreOfTheLargestSizes) {
+  ASSERT_EQ(call("compile " + symbolic + " -o " + plan).code, 0);
+  const std::string at_largest = " a run at the largest sizes\n";
+  EXPECT_NE(call("plan " + plan + " --set batch=1").out.find(at_largest), std::string::npos);
+  EXPECT_EQ(call("plan " + symbolic + " --set batch=1").out.find(at_largest), std::string::npos);
+  const Json smaller = json("profile " + plan + " --runs 2 --set batch=1");
+  EXPECT_EQ(smaller["predicted_at"], "batch=8");
+  EXPECT_EQ(smaller["prediction_error_percent"], 0);
+  EXPECT_TRUE(smaller["worst_predicted"].empty());
+  const Json largest = json("profile " + plan + " --runs 2 --set batch=8");
+  EXPECT_EQ(largest["predicted_at"], "");
+  EXPECT_NE(largest["prediction_error_percent"], 0);
+  EXPECT_FALSE(largest["worst_predicted"].empty());
+}
+
 TEST_F(PlanCommands, APlanKeepsItsDevice) {
   const std::string given = folder / "device.txt";
   DeviceModel device = *built_in_device("cpu");

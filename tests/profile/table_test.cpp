@@ -65,6 +65,19 @@ TEST(ProfileTable, NothingIsAboveItsPeak) {
   EXPECT_EQ(text.find("4768.0%"), std::string::npos) << text;
 }
 
+TEST(ProfileTable, APredictionOfOtherSizesIsComparedWithNothing) {
+  Profile p = small_profile();
+  p.predicted_ms = 0.0123;
+  EXPECT_NE(table_text(p).find("\nPredicted 0.0123 ms, measured 0.200 ms: "), std::string::npos);
+  EXPECT_NE(error_percent(p), 0);
+  p.predicted_at = "batch=64";
+  EXPECT_NE(table_text(p).find("\nPredicted 0.0123 ms at batch=64, the largest sizes: nothing is "
+                               "predicted for those that ran\n"),
+            std::string::npos);
+  EXPECT_EQ(error_percent(p), 0);
+  EXPECT_TRUE(by_error(p, 10).empty());
+}
+
 TEST(ProfileTable, TextSaysTotals) {
   const std::string text = table_text(small_profile());
   EXPECT_NE(text.find("small on cpu, 2 threads, test"), std::string::npos) << text;
