@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "io/file.h"
 #include "tests/cli/program.h"
 #include "tests/temporary.h"
 
@@ -127,6 +128,21 @@ TEST(Train, AStartThatFailsLeavesWhatWasThere) {
   EXPECT_EQ(o.code, 1);
   EXPECT_EQ(o.err.find("--resume"), std::string::npos) << o.err;
   EXPECT_EQ(plait("train --resume " + run + " steps=13").code, 0);
+}
+
+TEST(Train, AMeasuredProcessorChangesNoRunsProgram) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const std::string called = "PLAIT_CACHE='" + folder / "cache" + "' $PLAIT ";
+  ASSERT_EQ(shell(called + small(run)).code, 0);
+  const std::string before = io::read_file(run + "/train.plan");
+  ASSERT_EQ(shell(called + "doctor --measure").code, 0);
+  const Outcome o = shell(called + "train --resume " + run + " steps=15");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ((o.out + o.err).find("planned anew"), std::string::npos) << o.out << o.err;
+  EXPECT_EQ(io::read_file(run + "/train.plan"), before);
+  const Outcome plan = shell(called + "plan " + run + "/train.plan");
+  EXPECT_NE(plan.out.find("generic, built in"), std::string::npos) << plan.out << plan.err;
 }
 
 TEST(Train, TheBackendIsAFlagToo) {
