@@ -8,6 +8,7 @@
 
 #include "tests/codegen/compile_case.h"
 #include "tests/raises.h"
+#include "tests/resident.h"
 
 namespace plait::codegen {
 namespace {
@@ -47,6 +48,13 @@ TEST_F(Cache, LoadsWhatWasStored) {
   EXPECT_FALSE(cache::load("choice", 7));
   EXPECT_TRUE(cache::store("plan", 7, ""));
   EXPECT_EQ(cache::load("plan", 7), "");
+}
+
+TEST_F(Cache, StoringTakesNoCopyOfTheBytes) {
+  constexpr std::int64_t kBytes = 64 << 20;
+  const std::string bytes(kBytes, 'x');
+  EXPECT_LT(test::peak_bytes_during([&] { ASSERT_TRUE(cache::store("plan", 7, bytes)); }),
+            kBytes / 2);
 }
 
 TEST_F(Cache, DamageIsNoticed) {

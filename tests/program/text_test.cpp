@@ -8,6 +8,7 @@
 #include "models/registry.h"
 #include "run/compile.h"
 #include "tests/program/same_program.h"
+#include "tests/resident.h"
 
 namespace plait::program {
 namespace {
@@ -34,6 +35,18 @@ void check_model(const std::string& spec) {
     EXPECT_FALSE(program.log.empty());
     reread(program);
   }
+}
+
+TEST(ProgramText, AreWrittenInTheMemoryThatTheirTextTakes) {
+  Program program;
+  program.graph_text.assign(16 << 20, 'g');
+  program.steps.resize(200'000);
+  for (Step& step : program.steps) step.nodes.assign(8, "a node with a long name");
+  std::string text;
+  const std::int64_t peak = test::peak_bytes_during([&] { text = to_bytes(program); });
+  const auto bytes = static_cast<std::int64_t>(text.size());
+  EXPECT_GT(bytes, 64 << 20);
+  EXPECT_LT(peak, bytes + bytes / 4);
 }
 
 TEST(ProgramText, Mlp) { check_model("mlp?train=1"); }
