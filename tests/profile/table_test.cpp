@@ -82,7 +82,7 @@ TEST(ProfileTable, TextSaysTotals) {
   const std::string text = table_text(small_profile());
   EXPECT_NE(text.find("small on cpu, 2 threads, test"), std::string::npos) << text;
   EXPECT_NE(text.find("median of 3 runs 0.200 ms (0.100 to 0.300); steps 0.160 ms, between them "
-                      "0.040 ms"),
+                      "0.0400 ms"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("operations 36,576: 0.2 GFLOP/s, 18.3% of the measured 1.0"),
