@@ -208,7 +208,7 @@ class Contracting {
 
   void turn(const std::string& type) {
     const std::int64_t columns = c_.n[0].extent.value();
-    out_.add(str(type, " transposed[", extent_of(c_.k).value() * columns, "]", kAligned, ";"));
+    out_.add(str(type, " turned[", extent_of(c_.k).value() * columns, "]", kAligned, ";"));
     std::string offset = "0";
     std::string number = "0";
     for (std::size_t i = 0; i < c_.k.size(); ++i) {
@@ -218,7 +218,7 @@ class Contracting {
       number = str("(", number, ") * ", extent, " + ", index);
     }
     out_.add(str(
-        "for (int64_t j = 0; j < ", columns, "; ++j) transposed[(", number, ") * ", columns,
+        "for (int64_t j = 0; j < ", columns, "; ++j) turned[(", number, ") * ", columns,
         " + j] = ", loaded_text(c_.dtype, str("B[", offset, " + j * ", n_.text(c_.n[0].b), "]")),
         ";"));
     for (std::size_t i = 0; i < c_.k.size(); ++i) out_.close();
@@ -281,7 +281,7 @@ class Contracting {
                     n_.text(c_.width), ")"));
     }
     out_.add(str("const ", type, " a = ", a, ";"));
-    std::string b = "transposed[kB + n0 + j]";
+    std::string b = "turned[kB + n0 + j]";
     if (!is_turned()) {
       b = loaded_text(c_.dtype, str("B[bB + bM + bK + (n0 + j) * ", n_.text(c_.n[0].b), "]"));
     }

@@ -11,6 +11,8 @@
 namespace plait::program {
 namespace {
 
+constexpr int kMostStreams = 64;  // far above what any device runs beside each other
+
 /// a + b of bytes, neither negative.
 std::int64_t sum(std::int64_t a, std::int64_t b) {
   std::int64_t total = 0;
@@ -45,7 +47,8 @@ class Checker {
     if (p_.constants_bytes < 0 || p_.constants_bytes > p_.states_bytes) {
       fail("the constants are larger than their ", p_.states_bytes, " bytes");
     }
-    if (p_.streams < 1) fail("there cannot be ", p_.streams, " streams");
+    if (p_.streams < 1 || p_.streams > kMostStreams)
+      fail("there cannot be ", p_.streams, " streams");
     std::int64_t threads_bytes = 0, streams_bytes = 0;
     if (p_.thread_bytes < 0 || p_.side_bytes < 0 ||
         __builtin_mul_overflow(p_.thread_bytes, std::int64_t{p_.threads}, &threads_bytes) ||

@@ -158,6 +158,7 @@ TEST(ProgramVerify, Workspace) {
   EXPECT_EQ(said_of([](Program& p) { p.threads = 0; }), "there cannot be 0 threads");
   EXPECT_EQ(said_of([](Program& p) { p.threads = 4097; }), "there cannot be 4097 threads");
   EXPECT_EQ(said_of([](Program& p) { p.streams = 0; }), "there cannot be 0 streams");
+  EXPECT_EQ(said_of([](Program& p) { p.streams = 1 << 30; }), "there cannot be 1073741824 streams");
   EXPECT_EQ(said_of([](Program& p) { p.scratch_bytes = 127; }),
             "the workspace is larger than its 127 bytes");
   EXPECT_EQ(said_of([](Program& p) {
