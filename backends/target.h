@@ -100,7 +100,7 @@ class Target {
   virtual int threads() const = 0;
   /// What costs are computed from.
   virtual const DeviceModel& device() const = 0;
-  /// Steps that it may run beside each other, at most.
+  /// Streams that its steps may run on, at most.
   virtual int streams() const { return 1; }
   /// Whether it has a kernel for an op that is not loops.
   virtual Decision has_hand(const std::string& op) const = 0;

@@ -323,7 +323,7 @@ class Drafting {
     return bytes;
   }
   Work work_of(const Lowered& low) { return {0, bytes_of(low)}; }
-  /// Of one of the parts of a product, with what follows it.
+  /// Of one part of a product, with its epilogue.
   Work work_of(const loop::Contraction& c, const ProductCall& call, const Lowered* low,
                std::size_t parts) {
     double bytes = bytes_of(call.a) + bytes_of(call.b);

@@ -11,7 +11,7 @@
 namespace plait::program {
 namespace {
 
-constexpr int kMostStreams = 64;  // far above what any device runs beside each other
+constexpr int kMostStreams = 64;  // far above what any device runs concurrently
 
 /// a + b of bytes, neither negative.
 std::int64_t sum(std::int64_t a, std::int64_t b) {

@@ -51,7 +51,7 @@ class Autotuner {
   /// By rule. `call`: the library's, where it is its choice.
   Choice first_guess(const Problem& p, std::unique_ptr<LibraryCall>& call) const;
   Choice guessed(const Problem& p) const;
-  /// Seconds of a call and of what follows it in a kernel of its own.
+  /// Seconds of a call, a separate epilogue included.
   double guessed_seconds(const Problem& p, bool fused) const;
   double own_seconds(const Problem& p) const;
   /// Why a library's first guess is not to be taken, or kGood and its seconds. Nothing where there

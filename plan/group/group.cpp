@@ -29,7 +29,7 @@ class Grouper {
  public:
   Grouper(const ir::Graph& graph, const Facts& facts, const Layouts& layouts,
           const GroupOptions& options, DecisionLog& log)
-      : sight_(graph, facts, layouts, out_), options_(options), log_(log) {
+      : context_(graph, facts, layouts, out_), options_(options), log_(log) {
     const std::size_t n = graph.nodes.size();
     out_.group_of.assign(n, -1);
     out_.places.resize(n);
@@ -40,17 +40,17 @@ class Grouper {
   /// `again`: nodes that are made where they are read.
   void run(const std::vector<char>& again) {
     find_summed_only();
-    const std::vector<char> real = needs_kernel(sight_, options_, again);
+    const std::vector<char> real = needs_kernel(context_, options_, again);
     for (std::size_t i = 0; i < real.size(); ++i) {
       if (!real[i]) continue;
       place(static_cast<ir::NodeId>(i));
-      sight_.placed(static_cast<ir::NodeId>(i));
+      context_.placed(static_cast<ir::NodeId>(i));
     }
-    mark_stored(sight_, out_);
-    sort_groups(sight_, out_);
+    mark_stored(context_, out_);
+    sort_groups(context_, out_);
   }
 
-  const GroupContext& context() const { return sight_; }
+  const GroupContext& context() const { return context_; }
   Grouping take() { return std::move(out_); }
 
  private:
@@ -58,8 +58,8 @@ class Grouper {
 
   void place(ir::NodeId n) {
     needs_ = groups_read_by(n);
-    const Kind kind = sight_.facts(n).kind;
-    const bool long_window = kind == Kind::kWindow && !is_unrolled(sight_.facts(n).nest);
+    const Kind kind = context_.facts(n).kind;
+    const bool long_window = kind == Kind::kWindow && !is_unrolled(context_.facts(n).nest);
     if (kind == Kind::kHand || kind == Kind::kContract || kind == Kind::kJoin || long_window ||
         !options_.fuse) {
       return start(n);
@@ -76,16 +76,16 @@ class Grouper {
 
   void note(ir::NodeId n, std::string what, std::string why) {
     log_.push_back(
-        {"group", describe(sight_.graph, sight_.node(n)), std::move(what), std::move(why)});
+        {"group", describe(context_.graph, context_.node(n)), std::move(what), std::move(why)});
   }
 
   std::string name_of(int g) {
-    return "%" + sight_.graph.value(sight_.result(group(g).nodes.front())).name;
+    return "%" + context_.graph.value(context_.result(group(g).nodes.front())).name;
   }
 
   void start(ir::NodeId n) {
     Group g;
-    const NodeFacts& f = sight_.facts(n);
+    const NodeFacts& f = context_.facts(n);
     g.type = f.kind == Kind::kHand       ? Group::Type::kHand
              : f.kind == Kind::kContract ? Group::Type::kContract
                                          : Group::Type::kLoop;
@@ -112,7 +112,8 @@ class Grouper {
         out_.directions[at(n)] = Direction::kRow;
       }
       if (is_reduction(f.kind)) {
-        const Decision fits = settle_direction(sight_, n, g, places, true, out_.directions[at(n)]);
+        const Decision fits =
+            settle_direction(context_, n, g, places, true, out_.directions[at(n)]);
         check(fits.yes, "a reduction does not fit its own iteration space: ", fits.why);
       }
     }
@@ -127,14 +128,14 @@ class Grouper {
     const auto add = [](std::vector<int>& list, int g) {
       if (g >= 0 && std::find(list.begin(), list.end(), g) == list.end()) list.push_back(g);
     };
-    for (const Read& r : reads_of(sight_, n)) {
-      const ir::NodeId by = sight_.graph.value(r.value).producer;
+    for (const Read& r : reads_of(context_, n)) {
+      const ir::NodeId by = context_.graph.value(r.value).producer;
       if (by != ir::kNone) add(made, out_.group_of[at(by)]);
     }
-    const Dim points = point_count(sight_.facts(n).nest);
-    for (const Read& r : reads_of(sight_, n)) {
-      if (!r.plain || !(sight_.graph.type(r.value).elements() == points)) continue;
-      for (int g : sight_.takers[at(r.value)]) {
+    const Dim points = point_count(context_.facts(n).nest);
+    for (const Read& r : reads_of(context_, n)) {
+      if (!r.plain || !(context_.graph.type(r.value).elements() == points)) continue;
+      for (int g : context_.takers[at(r.value)]) {
         if (group(g).type == Group::Type::kLoop) add(siblings, g);
       }
     }
@@ -149,21 +150,21 @@ class Grouper {
 
   /// Whether all that is made of a node's result ends in reductions: from the last node back.
   void find_summed_only() {
-    summed_only_.assign(sight_.graph.nodes.size(), 0);
+    summed_only_.assign(context_.graph.nodes.size(), 0);
     for (std::size_t i = summed_only_.size(); i-- > 0;) {
-      const ir::ValueId v = sight_.result(static_cast<ir::NodeId>(i));
-      const auto& readers = sight_.readers[at(v)];
-      if (sight_.all_facts[i].kind != Kind::kPoint || sight_.kept[at(v)]) continue;
+      const ir::ValueId v = context_.result(static_cast<ir::NodeId>(i));
+      const auto& readers = context_.readers[at(v)];
+      if (context_.all_facts[i].kind != Kind::kPoint || context_.kept[at(v)]) continue;
       summed_only_[i] =
           !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
-            return sight_.facts(reader).kind == Kind::kReduce || summed_only_[at(reader)];
+            return context_.facts(reader).kind == Kind::kReduce || summed_only_[at(reader)];
           });
     }
   }
 
   Decision try_join(ir::NodeId n, int g) {
     Group& to = group(g);
-    const NodeFacts& f = sight_.facts(n);
+    const NodeFacts& f = context_.facts(n);
     if (to.type == Group::Type::kHand) return Decision::forbid("it is a hand kernel");
     const bool epilogue = to.type == Group::Type::kContract;
     if (to.type == Group::Type::kLoop && to.space.empty() && !point_count(f.nest).is(1)) {
@@ -180,23 +181,23 @@ class Grouper {
     }
     std::vector<int> places;
     Group grown = to;
-    Decision d = align(sight_, n, g, grown, places);
+    Decision d = align(context_, n, g, grown, places);
     if (!d) return d;
     const bool grew = grown.space.size() != to.space.size();
     if (epilogue && grew) {
       return Decision::forbid("its iteration space is larger than the contraction's");
     }
-    if (grew && last_in_memory(sight_, n, places) < static_cast<int>(to.space.size())) {
+    if (grew && last_in_memory(context_, n, places) < static_cast<int>(to.space.size())) {
       return Decision::forbid("what the kernel makes once per row is the innermost in memory");
     }
     Direction direction = Direction::kNone;
-    if (is_reduction(f.kind)) d = settle_direction(sight_, n, grown, places, false, direction);
+    if (is_reduction(f.kind)) d = settle_direction(context_, n, grown, places, false, direction);
     if (!d) return d;
     const int columns = columns_of(to);
     if (sums_columns(direction) && columns > 0 && columns + sums_of(n) > options_.most_columns) {
       return Decision::forbid(str("it sums ", options_.most_columns, " columns already"));
     }
-    if (!is_reduction(f.kind)) d = covers(sight_, n, grown, places, epilogue);
+    if (!is_reduction(f.kind)) d = covers(context_, n, grown, places, epilogue);
     if (!d) return d;
     if (!walks_pieces(n, to, places)) {
       return Decision::forbid("it does not iterate over the pieces of a concat one by one");
@@ -221,10 +222,10 @@ class Grouper {
   /// one.
   bool walks_pieces(ir::NodeId n, const Group& to, const std::vector<int>& places) {
     const ir::NodeId join = to.nodes.front();
-    if (sight_.facts(join).kind != Kind::kJoin) return true;
-    const int axis = out_.places[at(join)][at(sight_.facts(join).nest.joined)];
+    if (context_.facts(join).kind != Kind::kJoin) return true;
+    const int axis = out_.places[at(join)][at(context_.facts(join).nest.joined)];
     for (std::size_t v = 0; v < places.size(); ++v) {
-      if (places[v] == axis) return axis >= 0 && !sight_.facts(n).nest.vars[v].reduced;
+      if (places[v] == axis) return axis >= 0 && !context_.facts(n).nest.vars[v].reduced;
     }
     return false;
   }
@@ -234,7 +235,7 @@ class Grouper {
   }
 
   static bool sums_columns(Direction d) { return d == Direction::kColumn || d == Direction::kBoth; }
-  int sums_of(ir::NodeId n) const { return static_cast<int>(taps_of(sight_.facts(n)).size()); }
+  int sums_of(ir::NodeId n) const { return static_cast<int>(taps_of(context_.facts(n)).size()); }
   int columns_of(const Group& g) const {
     int columns = 0;
     for (ir::NodeId m : g.nodes) columns += sums_columns(out_.directions[at(m)]) ? sums_of(m) : 0;
@@ -244,9 +245,9 @@ class Grouper {
   int touched(ir::NodeId n, int g) {
     std::set<ir::ValueId> values;
     const auto add = [&](ir::NodeId m) {
-      if (sight_.facts(m).kind == Kind::kJoin) return;  // one operand at a time
-      for (const Read& r : reads_of(sight_, m)) {
-        const ir::NodeId by = sight_.graph.value(r.value).producer;
+      if (context_.facts(m).kind == Kind::kJoin) return;  // one operand at a time
+      for (const Read& r : reads_of(context_, m)) {
+        const ir::NodeId by = context_.graph.value(r.value).producer;
         if (by == ir::kNone || out_.group_of[at(by)] != g) values.insert(r.value);
       }
     };
@@ -262,8 +263,8 @@ class Grouper {
     while (!work.empty()) {
       const ir::NodeId reader = work.back();
       work.pop_back();
-      for (ir::ValueId id : sight_.node(reader).inputs) {
-        const ir::NodeId by = id == ir::kNone ? ir::kNone : sight_.graph.value(id).producer;
+      for (ir::ValueId id : context_.node(reader).inputs) {
+        const ir::NodeId by = id == ir::kNone ? ir::kNone : context_.graph.value(id).producer;
         if (by == ir::kNone) continue;
         const int g = out_.group_of[at(by)];
         auto& list = g < 0 ? own : out;
@@ -282,7 +283,7 @@ class Grouper {
   }
 
   Grouping out_;
-  GroupContext sight_;
+  GroupContext context_;
   const GroupOptions& options_;
   DecisionLog& log_;
   GroupOrder order_;

@@ -19,11 +19,11 @@ constexpr std::size_t kMostAsked = 4096;
 class Need {
  public:
   Need(const GroupContext& context, const GroupOptions& options, const std::vector<char>& again)
-      : sight_(context), options_(options), again_(again) {}
+      : context_(context), options_(options), again_(again) {}
 
   std::vector<char> run() {
     find_contracted();
-    for (std::size_t i = 0; i < sight_.graph.nodes.size(); ++i) {
+    for (std::size_t i = 0; i < context_.graph.nodes.size(); ++i) {
       cheap_.clear();
       const int nodes = nodes_of(i);
       real_.push_back(nodes > kMostNodes || needs_kernel(i));
@@ -37,8 +37,8 @@ class Need {
   /// counts twice.
   int nodes_of(std::size_t i) const {
     int nodes = 1;
-    for (ir::ValueId id : sight_.graph.nodes[i].inputs) {
-      const ir::NodeId by = id == ir::kNone ? ir::kNone : sight_.graph.value(id).producer;
+    for (ir::ValueId id : context_.graph.nodes[i].inputs) {
+      const ir::NodeId by = id == ir::kNone ? ir::kNone : context_.graph.value(id).producer;
       if (by != ir::kNone) nodes = std::min(nodes + nodes_[at(by)], kMostNodes + 1);
     }
     return nodes;
@@ -47,29 +47,30 @@ class Need {
   /// Moves and cheap small values are made again wherever they are read, unless something needs
   /// them in memory.
   bool needs_kernel(std::size_t i) {
-    const NodeFacts& f = sight_.all_facts[i];
+    const NodeFacts& f = context_.all_facts[i];
     if (f.kind == Kind::kConstant || again_[i]) return false;
     if (f.kind != Kind::kMove && f.kind != Kind::kPoint) return true;
     if (f.kind == Kind::kPoint && !is_cheap_and_small(i) && !is_cheap_and_shifted(i)) return true;
-    const ir::ValueId v = sight_.graph.nodes[i].outputs[0];
-    if (sight_.kept[at(v)]) return true;
+    const ir::ValueId v = context_.graph.nodes[i].outputs[0];
+    if (context_.kept[at(v)]) return true;
     const auto wants_memory = [&](ir::NodeId reader) {
-      const Kind kind = sight_.facts(reader).kind;
+      const Kind kind = context_.facts(reader).kind;
       if (kind == Kind::kHand) return true;
       return kind == Kind::kContract && !is_affine_view(v, reader);
     };
-    return std::any_of(sight_.readers[at(v)].begin(), sight_.readers[at(v)].end(), wants_memory);
+    return std::any_of(context_.readers[at(v)].begin(), context_.readers[at(v)].end(),
+                       wants_memory);
   }
 
   /// Which values a contraction reads, as they are or moved: from the last node back.
   void find_contracted() {
-    contracted_.assign(sight_.graph.values.size(), 0);
-    for (std::size_t i = sight_.graph.nodes.size(); i-- > 0;) {
-      const Kind kind = sight_.all_facts[i].kind;
+    contracted_.assign(context_.graph.values.size(), 0);
+    for (std::size_t i = context_.graph.nodes.size(); i-- > 0;) {
+      const Kind kind = context_.all_facts[i].kind;
       const bool moved =
-          kind == Kind::kMove && contracted_[at(sight_.graph.nodes[i].outputs[0])] != 0;
+          kind == Kind::kMove && contracted_[at(context_.graph.nodes[i].outputs[0])] != 0;
       if (kind != Kind::kContract && !moved) continue;
-      for (ir::ValueId id : sight_.graph.nodes[i].inputs) {
+      for (ir::ValueId id : context_.graph.nodes[i].inputs) {
         if (id != ir::kNone) contracted_[at(id)] = 1;
       }
     }
@@ -84,23 +85,23 @@ class Need {
     return cheap_[i] = cheap;
   }
   bool find_cheap_and_small(std::size_t i) {
-    const NodeFacts& f = sight_.all_facts[i];
+    const NodeFacts& f = context_.all_facts[i];
     if (!options_.fuse || f.expensive || f.operations > 2 || !f.nest.loaded.empty()) return false;
-    const Dim mine = sight_.graph.type(sight_.graph.nodes[i].outputs[0]).elements();
+    const Dim mine = context_.graph.type(context_.graph.nodes[i].outputs[0]).elements();
     for (const loop::Access& a : f.nest.loads) {
       const ir::NodeId by =
-          sight_.graph.value(sight_.graph.nodes[i].inputs[at(a.operand)]).producer;
+          context_.graph.value(context_.graph.nodes[i].inputs[at(a.operand)]).producer;
       if (!a.guards.empty() || (by != ir::kNone && real(by))) return false;
     }
-    if (contracted_[at(sight_.graph.nodes[i].outputs[0])]) return false;
+    if (contracted_[at(context_.graph.nodes[i].outputs[0])]) return false;
     // Made where it is read, it costs nothing when that is one place. A single number is not worth
     // it: its state might have to be kept for a late reader.
-    const auto& readers = sight_.readers[at(sight_.graph.nodes[i].outputs[0])];
+    const auto& readers = context_.readers[at(context_.graph.nodes[i].outputs[0])];
     const bool once = mine.hi() > 1 && readers.size() == 1 &&
-                      sight_.facts(readers[0]).kind == Kind::kPoint &&
-                      point_count(sight_.facts(readers[0]).nest) == mine;
+                      context_.facts(readers[0]).kind == Kind::kPoint &&
+                      point_count(context_.facts(readers[0]).nest) == mine;
     for (ir::NodeId reader : readers) {
-      const NodeFacts& r = sight_.facts(reader);
+      const NodeFacts& r = context_.facts(reader);
       if (once) continue;
       if (r.kind == Kind::kHand) return false;
       const bool spreads = (mine * 4 - point_count(r.nest)).hi() <= 0;
@@ -112,16 +113,16 @@ class Need {
   /// Reads its neighbours, for one reader: where that makes it, it can stand beside others that
   /// read the same.
   bool is_cheap_and_shifted(std::size_t i) const {
-    const NodeFacts& f = sight_.all_facts[i];
-    const auto& readers = sight_.readers[at(sight_.graph.nodes[i].outputs[0])];
+    const NodeFacts& f = context_.all_facts[i];
+    const auto& readers = context_.readers[at(context_.graph.nodes[i].outputs[0])];
     if (!options_.fuse || f.expensive || f.operations > 2 || !f.nest.loaded.empty()) return false;
-    if (readers.size() != 1 || sight_.facts(readers[0]).kind != Kind::kPoint) return false;
-    if (!(point_count(sight_.facts(readers[0]).nest) == point_count(f.nest))) return false;
+    if (readers.size() != 1 || context_.facts(readers[0]).kind != Kind::kPoint) return false;
+    if (!(point_count(context_.facts(readers[0]).nest) == point_count(f.nest))) return false;
     const auto shifts = [&](const loop::Access& a) {
       const ir::NodeId by =
-          sight_.graph.value(sight_.graph.nodes[i].inputs[at(a.operand)]).producer;
-      return by != ir::kNone && !real(by) && sight_.facts(by).kind == Kind::kMove &&
-             !sight_.facts(by).nest.loads[0].guards.empty();
+          context_.graph.value(context_.graph.nodes[i].inputs[at(a.operand)]).producer;
+      return by != ir::kNone && !real(by) && context_.facts(by).kind == Kind::kMove &&
+             !context_.facts(by).nest.loads[0].guards.empty();
     };
     return std::any_of(f.nest.loads.begin(), f.nest.loads.end(), shifts);
   }
@@ -130,21 +131,21 @@ class Need {
 
   /// Whether a contraction can read a moved value in place: through strides alone.
   bool is_affine_view(ir::ValueId v, ir::NodeId reader) {
-    const NodeFacts& r = sight_.facts(reader);
+    const NodeFacts& r = context_.facts(reader);
     for (const loop::Access& a : r.nest.loads) {
-      if (sight_.node(reader).inputs[at(a.operand)] != v) continue;
-      const Origin o = origin_of(sight_.graph, sight_.all_facts, sight_.grouping, v, a.index);
+      if (context_.node(reader).inputs[at(a.operand)] != v) continue;
+      const Origin o = origin_of(context_.graph, context_.all_facts, context_.grouping, v, a.index);
       if (o.guards.size() > 0) return false;
       const Dim offset =
-          offset_of(sight_.graph.type(o.value).shape, sight_.layouts.at(o.value), o.index);
+          offset_of(context_.graph.type(o.value).shape, context_.layouts.at(o.value), o.index);
       for (const loop::IndexVar& var : r.nest.vars) {
         if (!loop::coefficient_of(offset, symbol_of(var)).is_linear) return false;
       }
     }
-    return sight_.facts(sight_.graph.value(v).producer).kind == Kind::kMove;
+    return context_.facts(context_.graph.value(v).producer).kind == Kind::kMove;
   }
 
-  const GroupContext& sight_;
+  const GroupContext& context_;
   const GroupOptions& options_;
   const std::vector<char>& again_;
   std::vector<char> real_;        // per node decided so far: has a kernel

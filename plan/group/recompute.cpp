@@ -51,14 +51,14 @@ struct Effect {
 class Again {
  public:
   Again(const GroupContext& context, DecisionLog& log)
-      : sight_(context), log_(log), again_(context.graph.nodes.size(), 0) {
+      : context_(context), log_(log), again_(context.graph.nodes.size(), 0) {
     stored_ = context.grouping.stored;
     pinned_.assign(context.graph.values.size(), 0);
     find_readers();
   }
 
   std::vector<char> run() {
-    const auto kernels = static_cast<double>(sight_.grouping.groups.size());
+    const auto kernels = static_cast<double>(context_.grouping.groups.size());
     std::vector<std::pair<double, Candidate>> ranked;
     for (Candidate& c : candidates()) {
       const Effect e = effect_of(c);
@@ -74,23 +74,25 @@ class Again {
   }
 
  private:
-  int group_of(ir::NodeId n) const { return n == ir::kNone ? -1 : sight_.grouping.group_of[at(n)]; }
-  ir::NodeId maker(ir::ValueId v) const { return sight_.graph.value(v).producer; }
+  int group_of(ir::NodeId n) const {
+    return n == ir::kNone ? -1 : context_.grouping.group_of[at(n)];
+  }
+  ir::NodeId maker(ir::ValueId v) const { return context_.graph.value(v).producer; }
   double bytes(ir::ValueId v) const {
-    return static_cast<double>(sight_.graph.type(v).bytes().hi());
+    return static_cast<double>(context_.graph.type(v).bytes().hi());
   }
   int end(ir::ValueId v) const { return readers_[at(v)].empty() ? 0 : *readers_[at(v)].rbegin(); }
   int begin(ir::ValueId v) const { return std::max(0, group_of(maker(v))); }
-  bool is_constant(ir::NodeId n) const { return sight_.facts(n).kind == Kind::kConstant; }
+  bool is_constant(ir::NodeId n) const { return context_.facts(n).kind == Kind::kConstant; }
   bool is_virtual(ir::NodeId n) const { return group_of(n) < 0 || again_[at(n)]; }
 
   /// Which kernels read each value in memory.
   void find_readers() {
-    readers_.resize(sight_.graph.values.size());
-    for (std::size_t n = 0; n < sight_.graph.nodes.size(); ++n) {
-      const int g = sight_.grouping.group_of[n];
+    readers_.resize(context_.graph.values.size());
+    for (std::size_t n = 0; n < context_.graph.nodes.size(); ++n) {
+      const int g = context_.grouping.group_of[n];
       if (g < 0) continue;
-      for (const Read& r : reads_of(sight_, static_cast<ir::NodeId>(n))) {
+      for (const Read& r : reads_of(context_, static_cast<ir::NodeId>(n))) {
         if (group_of(maker(r.value)) != g) readers_[at(r.value)].insert(g);
       }
     }
@@ -99,26 +101,26 @@ class Again {
   /// Whether all who read a value can make it themselves: generated loops that walk no more
   /// points than it has.
   bool is_makable(ir::ValueId v) const {
-    const std::int64_t mine = sight_.graph.type(v).elements().hi();
+    const std::int64_t mine = context_.graph.type(v).elements().hi();
     const auto makes = [&](ir::NodeId reader) {
-      const NodeFacts& f = sight_.facts(reader);
+      const NodeFacts& f = context_.facts(reader);
       if (f.kind == Kind::kJoin) return true;
       if (f.kind != Kind::kMove && f.kind != Kind::kPoint && f.kind != Kind::kReduce) return false;
       if (point_count(f.nest).hi() > mine) return false;
-      return group_of(reader) >= 0 || is_makable(sight_.result(reader));
+      return group_of(reader) >= 0 || is_makable(context_.result(reader));
     };
-    const auto& readers = sight_.readers[at(v)];
-    return !sight_.kept[at(v)] && std::all_of(readers.begin(), readers.end(), makes);
+    const auto& readers = context_.readers[at(v)];
+    return !context_.kept[at(v)] && std::all_of(readers.begin(), readers.end(), makes);
   }
 
   bool may_vanish(ir::NodeId n) {
-    const NodeFacts& f = sight_.facts(n);
-    if (f.kind != Kind::kPoint || !f.nest.loaded.empty() || pinned_[at(sight_.result(n))]) {
+    const NodeFacts& f = context_.facts(n);
+    if (f.kind != Kind::kPoint || !f.nest.loaded.empty() || pinned_[at(context_.result(n))]) {
       return false;
     }
     const auto known = makable_.find(n);
     if (known != makable_.end()) return known->second;
-    return makable_[n] = is_makable(sight_.result(n));
+    return makable_[n] = is_makable(context_.result(n));
   }
 
   bool is_small(ir::ValueId u, ir::ValueId beside) const {
@@ -127,8 +129,8 @@ class Again {
 
   template <class Visit>
   void each_operand(ir::NodeId n, Visit visit) const {
-    for (const loop::Access& a : sight_.facts(n).nest.loads) {
-      visit(sight_.node(n).inputs[at(a.operand)]);
+    for (const loop::Access& a : context_.facts(n).nest.loads) {
+      visit(context_.node(n).inputs[at(a.operand)]);
     }
   }
 
@@ -184,8 +186,9 @@ class Again {
       const ir::NodeId n = work.back();
       work.pop_back();
       if (!recipe.nodes.insert(n).second) continue;
-      const NodeFacts& f = sight_.facts(n);
-      can = f.nest.loaded.empty() && recipe.nodes.size() <= kMostChainNodes && !(c.cheap && f.expensive);
+      const NodeFacts& f = context_.facts(n);
+      can = f.nest.loaded.empty() && recipe.nodes.size() <= kMostChainNodes &&
+            !(c.cheap && f.expensive);
       if (can) each_operand(n, visit);
     }
     if (!can || (c.from != ir::kNone && !recipe.operands.count(c.from))) return std::nullopt;
@@ -206,7 +209,7 @@ class Again {
                     const std::map<ir::ValueId, std::set<int>>& reads) const {
     double less = 0;
     for (ir::NodeId n : recipe.nodes) {
-      const ir::ValueId r = sight_.result(n);
+      const ir::ValueId r = context_.result(n);
       if (stored_[at(r)] && !e.nodes.count(n)) {
         less += bytes(r) * static_cast<double>(1 + readers_[at(r)].size());
       }
@@ -233,12 +236,12 @@ class Again {
       const std::set<int>& readers = readers_[at(v)];
       for (ir::NodeId n : recipe->nodes) {
         if (!is_virtual(n)) e.nodes.insert(n);
-        if (sight_.facts(n).expensive) expensive[n].insert(readers.begin(), readers.end());
+        if (context_.facts(n).expensive) expensive[n].insert(readers.begin(), readers.end());
       }
       for (ir::ValueId u : recipe->operands) reads[u].insert(readers.begin(), readers.end());
     }
     for (ir::NodeId n : e.nodes) {
-      const ir::ValueId v = sight_.result(n);
+      const ir::ValueId v = context_.result(n);
       if (!stored_[at(v)]) continue;
       e.kept += bytes(v) * (end(v) - begin(v) + 1);
       e.moved += bytes(v) * static_cast<double>(1 + readers_[at(v)].size());
@@ -259,22 +262,22 @@ class Again {
   /// there are gone. Short values stay in caches: to compute them again never pays.
   double evaluations(ir::NodeId n, const std::set<int>& by,
                      const std::set<ir::NodeId>& gone) const {
-    const ir::ValueId v = sight_.result(n);
-    const auto& readers = sight_.readers[at(v)];
+    const ir::ValueId v = context_.result(n);
+    const auto& readers = context_.readers[at(v)];
     const bool own = !std::all_of(readers.begin(), readers.end(),
                                   [&](ir::NodeId reader) { return gone.count(reader) > 0; });
     if (bytes(v) < kLeavesCaches) return 1e30;
     const auto times = static_cast<double>(by.size()) - (own ? 0 : 1);
-    return static_cast<double>(sight_.graph.type(v).elements().hi()) * times;
+    return static_cast<double>(context_.graph.type(v).elements().hi()) * times;
   }
 
   void take(const Candidate& c, const Effect& e) {
     for (ir::NodeId n : e.nodes) {
-      const ir::ValueId v = sight_.result(n);
+      const ir::ValueId v = context_.result(n);
       if (stored_[at(v)]) {
         const std::string of =
-            c.from == ir::kNone ? "what is stored anyway" : "%" + sight_.graph.value(c.from).name;
-        log_.push_back({"group", describe(sight_.graph, sight_.node(n)), "recomputed",
+            c.from == ir::kNone ? "what is stored anyway" : "%" + context_.graph.value(c.from).name;
+        log_.push_back({"group", describe(context_.graph, context_.node(n)), "recomputed",
                         str("where it is read, from ", of, ": fewer bytes are stored and moved")});
         for (ir::ValueId u : e.operands) {
           readers_[at(u)].insert(readers_[at(v)].begin(), readers_[at(v)].end());
@@ -289,7 +292,7 @@ class Again {
     }
   }
 
-  const GroupContext& sight_;
+  const GroupContext& context_;
   DecisionLog& log_;
   std::vector<char> again_;             // per node
   std::vector<char> stored_, pinned_;   // per value; pinned: others are made of it

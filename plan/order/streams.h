@@ -1,4 +1,4 @@
-// Streams: which steps of a program run beside each other. Steps keep their order on a stream;
+// Streams: which steps of a program run concurrently. Steps keep their order on a stream;
 // across streams a step waits for those that it meets in memory, and for no others.
 #pragma once
 
