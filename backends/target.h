@@ -16,6 +16,7 @@
 #include "ir/graph.h"
 #include "loop/contraction.h"
 #include "loop/kernel.h"
+#include "ops/op.h"
 #include "program/program.h"
 
 namespace plait {
@@ -104,6 +105,8 @@ class Target {
   virtual int streams() const { return 1; }
   /// Whether it has a kernel for an op that is not loops.
   virtual Decision has_hand(const std::string& op) const = 0;
+  /// Whether it runs this composite whole; why not, where it has a kernel that cannot.
+  virtual Decision keeps(const NodeView&) const { return Decision::forbid(""); }
 
   /// `fixed`: sizes that are numbers stand in the text.
   virtual PrintedLoop print(const loop::Kernel& kernel, bool fixed) const = 0;

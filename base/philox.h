@@ -43,6 +43,23 @@ constexpr double random_uniform(const RandomKey& k, std::uint64_t element) {
   return static_cast<double>(random_bits(k, element)[0] >> 8) * 0x1p-24;
 }
 
+/// 16 bits for the pair of a query and a key of one head, of `queries` x `keys` pairs. One draw
+/// serves the eight pairs that a thread holds of a 16 x 16 tile of a tensor core's result: two rows
+/// and two columns, each with those 8 on.
+constexpr std::uint32_t pair_bits(const RandomKey& k, std::uint64_t head, std::uint64_t query,
+                                  std::uint64_t key, std::uint64_t queries, std::uint64_t keys) {
+  const std::uint64_t tile =
+      (head * ((queries + 15) / 16) + query / 16) * ((keys + 15) / 16) + key / 16;
+  const Philox words = random_bits(k, tile * 32 + query % 8 * 4 + key % 8 / 2);
+  const std::uint32_t word = words[key / 8 % 2 * 2 + query / 8 % 2];
+  return key % 2 != 0 ? word >> 16 : word & 0xffff;
+}
+
+/// Below which of 2^16 a pair is dropped.
+inline std::uint32_t pair_threshold(double p) {
+  return static_cast<std::uint32_t>(std::lround(p * 65536));
+}
+
 /// Standard normal by Box-Muller, from 32 bits each.
 inline double random_normal(const RandomKey& k, std::uint64_t element) {
   const Philox bits = random_bits(k, element);

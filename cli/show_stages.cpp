@@ -93,9 +93,10 @@ std::string show_stage(const ir::Graph& graph, const Args& args) {
       dump.write(pass.name, ".plait", ir::print(after));
     };
   }
-  const PipelineResult passed = run_pipeline(graph, passes);
   const std::string backend = args.text("--backend", "cpu");
   const auto target = make_plan_target(backend, target_options(args, backend));
+  passes.keep = [&](const NodeView& node) { return target->keeps(node); };
+  const PipelineResult passed = run_pipeline(graph, passes);
   const plan::Options options{.fuse = !args.has("--no-fuse")};
   plan::Planning planning(passed.graph, *target, options, {});
   std::string text;

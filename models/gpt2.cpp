@@ -37,6 +37,7 @@ Tensor Conv1D::forward(const Tensor& x) {
 CausalAttention::CausalAttention(nn::Module* parent, const std::string& name, const Gpt2Sizes& s)
     : ModuleOf(parent, name),
       heads(s.heads),
+      attn_dropout(s.dropout),
       c_attn(this, "c_attn", s.width, 3 * s.width, kDeviation),
       c_proj(this, "c_proj", s.width, s.width, projection_deviation(s)),
       resid_dropout(this, "resid_dropout", s.dropout) {}
@@ -48,8 +49,15 @@ Tensor CausalAttention::forward(const Tensor& x) {
   const auto by_head = [&](const Tensor& t) {  // [batch,time,width] -> [batch,heads,time,rest]
     return t.reshape({batch, time, heads, -1}).transpose({0, 2, 1, 3});
   };
-  const Tensor y = ops::attention.all({by_head(qkv[0]), by_head(qkv[1]), by_head(qkv[2])},
-                                      ops::Attention{.causal = true})[0];
+  ops::Attention how{.causal = true};
+  std::vector<Operand> operands{by_head(qkv[0]), by_head(qkv[1]), by_head(qkv[2])};
+  if (training() && attn_dropout > 0) {
+    how.dropout = attn_dropout;
+    how.stream = x.builder().next_stream();
+    operands.resize(6, Tensor());  // no mask, slopes, offsets
+    operands.emplace_back(x.builder().random_key());
+  }
+  const Tensor y = ops::attention.all(operands, how)[0];
   return resid_dropout(c_proj(y.transpose({0, 2, 1, 3}).reshape({batch, time, width})));
 }
 

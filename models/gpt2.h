@@ -8,7 +8,7 @@ namespace plait::models {
 
 struct Gpt2Sizes {
   std::int64_t layers = 12, width = 768, heads = 12, vocab = 50257, context = 1024;
-  double dropout = 0.1;  // behind the embeddings and each projection; probabilities are not dropped
+  double dropout = 0.1;  // of attention's weights, behind the embeddings and each projection
 };
 
 /// A linear layer stored as [in, out].
@@ -23,6 +23,7 @@ struct CausalAttention : nn::ModuleOf<CausalAttention> {
   CausalAttention(nn::Module* parent, const std::string& name, const Gpt2Sizes& sizes);
   Tensor forward(const Tensor& x);
   std::int64_t heads;
+  double attn_dropout;
   Conv1D c_attn, c_proj;
   nn::Dropout resid_dropout;
 };

@@ -42,6 +42,7 @@ enum Traits : unsigned {
   kRandom = 4,       // draws numbers, keyed by its operand `key` and its attribute `stream`
   kNoFlow = 16,      // nothing flows back through it, by design
   kWideGrad = 8,     // its gradient takes several steps: in f32 for halves, rounded once
+  kOpGrad = 32,      // the gradient of this composite is one op, which takes halves as they are
 };
 
 /// A node as its op sees it: types and attributes, no graph.

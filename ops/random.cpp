@@ -9,14 +9,6 @@
 namespace plait::ops {
 namespace {
 
-void check_key(const NodeView& v, int i, std::int64_t stream) {
-  want_dtype(v, i, dtype_set(DType::i64), "i64");
-  want_shape(v, i, {2}, "seed and step");
-  if (stream < 0 || stream > std::numeric_limits<std::uint32_t>::max()) {
-    v.fail("stream=", stream, " does not fit in 32 bits");
-  }
-}
-
 void check_float(const NodeView& v, DType dtype) {
   if (!is_float(dtype)) v.fail_hint("It is a float dtype", "dtype cannot be ", dtype);
 }
@@ -41,9 +33,17 @@ Tensor drop(const Tensor& x, const Tensor& kept, const Dropout& a) {
 
 }  // namespace
 
+void check_random_key(const NodeView& v, int i, std::int64_t stream) {
+  want_dtype(v, i, dtype_set(DType::i64), "i64");
+  want_shape(v, i, {2}, "seed and step");
+  if (stream < 0 || stream > std::numeric_limits<std::uint32_t>::max()) {
+    v.fail("stream=", stream, " does not fit in 32 bits");
+  }
+}
+
 std::vector<ir::Type> infer_uniform(const NodeView& v) {
   const auto a = v.as<Uniform>();
-  check_key(v, 0, a.stream);
+  check_random_key(v, 0, a.stream);
   check_float(v, a.dtype);
   if (!(a.lo <= a.hi)) v.fail("lo=", a.lo, " is above hi=", a.hi);
   return {{a.dtype, a.shape}};
@@ -51,7 +51,7 @@ std::vector<ir::Type> infer_uniform(const NodeView& v) {
 
 std::vector<ir::Type> infer_normal(const NodeView& v) {
   const auto a = v.as<Normal>();
-  check_key(v, 0, a.stream);
+  check_random_key(v, 0, a.stream);
   check_float(v, a.dtype);
   if (!(a.std >= 0)) v.fail("std=", a.std, " must not be negative");
   return {{a.dtype, a.shape}};
@@ -59,14 +59,14 @@ std::vector<ir::Type> infer_normal(const NodeView& v) {
 
 std::vector<ir::Type> infer_bernoulli(const NodeView& v) {
   const auto a = v.as<Bernoulli>();
-  check_key(v, 0, a.stream);
+  check_random_key(v, 0, a.stream);
   check_probability(v, a.p);
   return {{DType::boolean, a.shape}};
 }
 
 std::vector<ir::Type> infer_dropout(const NodeView& v) {
   const auto a = v.as<Dropout>();
-  check_key(v, 1, a.stream);
+  check_random_key(v, 1, a.stream);
   check_probability(v, a.p);
   return same_as_input(v);
 }

@@ -51,6 +51,8 @@ struct Dropout {
   }
 };
 
+/// UserError unless operand i is a key and `stream` fits beside it.
+void check_random_key(const NodeView& v, int i, std::int64_t stream);
 std::vector<ir::Type> infer_uniform(const NodeView& v);
 std::vector<ir::Type> infer_normal(const NodeView& v);
 std::vector<ir::Type> infer_bernoulli(const NodeView& v);

@@ -100,17 +100,19 @@ class Colouring {
 
   /// Nodes that could run half, with the operands they read as halves then: the first float alone
   /// where the op takes f32 beside it (norms take their parameters and statistics so), those of its
-  /// shape (wkv takes its decay and its state in f32), or all.
+  /// shape (wkv takes its decay and its state in f32), those of its rank (attention takes what it
+  /// keeps of its rows in f32), or all.
   void find_able() {
     for (std::size_t n = 0; n < result_.size(); ++n) {
       if (!ops_[n] || colour_of(n) == Colour::kBlack || ops_[n] == &ops::cast || !has_f32(n)) {
         continue;
       }
-      able_[n] = try_form(n, Form::kFirst) || try_form(n, Form::kShape) || try_form(n, Form::kAll);
+      able_[n] = try_form(n, Form::kFirst) || try_form(n, Form::kShape) ||
+                 try_form(n, Form::kRank) || try_form(n, Form::kAll);
     }
   }
 
-  enum class Form { kFirst, kShape, kAll };
+  enum class Form { kFirst, kShape, kRank, kAll };
 
   bool try_form(std::size_t n, Form form) {
     NodeView view = view_of(graph_, node(n));
@@ -122,6 +124,7 @@ class Colouring {
       if (!is_f32(node(n).inputs[i]) || (first && form == Form::kFirst)) continue;
       if (!first) first = &view.inputs[i]->shape;
       if (form == Form::kShape && !(view.inputs[i]->shape == *first)) continue;
+      if (form == Form::kRank && view.inputs[i]->shape.size() != first->size()) continue;
       narrowed[i] = true;
       types[i] = *view.inputs[i];
       types[i].dtype = half_;

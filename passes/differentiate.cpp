@@ -129,7 +129,8 @@ class Differentiator {
     }
     const Op& op = view.op;
     if (!op.grads.empty()) {
-      const bool wide = (op.decompose && !moves_only(op)) || (op.traits & kWideGrad);
+      const bool wide =
+          (op.decompose && !moves_only(op) && !(op.traits & kOpGrad)) || (op.traits & kWideGrad);
       GradCtx ctx(b_, view, inputs, outputs, dys, wants, wide);
       return pick_rule(op, options_).grads(ctx);
     }

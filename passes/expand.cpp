@@ -11,7 +11,8 @@ namespace {
 
 class Expansion {
  public:
-  explicit Expansion(const ir::Graph& from) : from_(from) {
+  Expansion(const ir::Graph& from, const Keep& keep, DecisionLog& log)
+      : from_(from), keep_(keep), log_(log) {
     to_.name = from.name;
     to_.reserve(from.nodes.size(), from.values.size());
     map_.assign(from.values.size(), ir::kNone);
@@ -43,13 +44,23 @@ class Expansion {
                                  const std::vector<ir::ValueId>& inputs,
                                  const std::vector<std::string>& names, const ir::Node& origin) {
     if (!node.opaque && op_named(node.op).decompose) {
-      return inline_parts(view_of(graph, node), inputs, names, origin);
+      const NodeView view = view_of(graph, node);
+      if (!keeps(view, origin)) return inline_parts(view, inputs, names, origin);
     }
     std::vector<ir::Type> types;
     for (ir::ValueId id : node.outputs) types.push_back(graph.type(id));
     ir::Node copy{node.op, inputs, {}, node.attrs, origin.path, origin.source, node.opaque};
     const ir::NodeId id = to_.add_node(std::move(copy), types, names);
     return to_.node(id).outputs;
+  }
+
+  bool keeps(const NodeView& view, const ir::Node& origin) {
+    if (!keep_) return false;
+    const Decision kept = keep_(view);
+    if (kept || !kept.why.empty()) {
+      log_.push_back({"keep", describe(from_, origin), kept ? "whole" : "expanded", kept.why});
+    }
+    return static_cast<bool>(kept);
   }
 
   std::vector<ir::ValueId> inline_parts(const NodeView& view,
@@ -86,12 +97,16 @@ class Expansion {
   }
 
   const ir::Graph& from_;
+  const Keep& keep_;
+  DecisionLog& log_;
   ir::Graph to_;
   std::vector<ir::ValueId> map_;  // by value of from_
 };
 
 }  // namespace
 
-ir::Graph expand(const ir::Graph& graph, DecisionLog&) { return Expansion(graph).run(); }
+ir::Graph expand(const ir::Graph& graph, DecisionLog& log, const Keep& keep) {
+  return Expansion(graph, keep, log).run();
+}
 
 }  // namespace plait

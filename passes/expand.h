@@ -5,8 +5,9 @@
 
 namespace plait {
 
-/// Decomposes until only formulas, index maps and written-out ops are left. What a composite made
-/// keeps its module path and source; new values are named after the composite's.
-ir::Graph expand(const ir::Graph& graph, DecisionLog& log);
+/// Decomposes until only formulas, index maps and written-out ops are left, and composites that
+/// `keep` allows. What a composite made keeps its module path and source; new values are named
+/// after the composite's.
+ir::Graph expand(const ir::Graph& graph, DecisionLog& log, const Keep& keep = {});
 
 }  // namespace plait

@@ -17,16 +17,22 @@
 namespace plait {
 namespace {
 
-ir::Graph run_verify(const ir::Graph& graph, DecisionLog&) {
+ir::Graph run_verify(const ir::Graph& graph, const PipelineOptions&, DecisionLog&) {
   verify_types(graph);
   return graph;
 }
 
-ir::Graph run_differentiate(const ir::Graph& graph, DecisionLog&) { return differentiate(graph); }
+ir::Graph run_differentiate(const ir::Graph& graph, const PipelineOptions&, DecisionLog&) {
+  return differentiate(graph);
+}
 
 template <DType kHalf>
-ir::Graph run_amp(const ir::Graph& graph, DecisionLog& log) {
+ir::Graph run_amp(const ir::Graph& graph, const PipelineOptions&, DecisionLog& log) {
   return amp(graph, kHalf, log);
+}
+
+ir::Graph run_expand(const ir::Graph& graph, const PipelineOptions& options, DecisionLog& log) {
+  return expand(graph, log, options.keep);
 }
 
 // clang-format off
@@ -35,11 +41,11 @@ constexpr Pass kPipeline[] = {
     {"differentiate", run_differentiate, "first: gradients are simplified like all else", true},
     {"amp", run_amp<DType::bf16>, "after it: forward and backward are coloured together", true},
     {"amp_f16", run_amp<DType::f16>, "the same in f16, which wants a scaled loss", true},
-    {"expand", expand, "before the rules: they see what composites are made of", true},
-    {"fold", fold_constants, "before simplify: a folded constant lets its rules fire"},
-    {"simplify", simplify, "before cse: one form for what was written in several"},
-    {"cse", merge_common, "before dead: what it merges leaves operands unread"},
-    {"dead", remove_dead, "last, once for what all the others left behind"},
+    {"expand", run_expand, "before the rules: they see what composites are made of", true},
+    {"fold", plain<fold_constants>, "before simplify: a folded constant lets its rules fire"},
+    {"simplify", plain<simplify>, "before cse: one form for what was written in several"},
+    {"cse", plain<merge_common>, "before dead: what it merges leaves operands unread"},
+    {"dead", plain<remove_dead>, "last, once for what all the others left behind"},
 };
 // clang-format on
 
@@ -56,10 +62,10 @@ bool is_asked(const Pass& pass, const PipelineOptions& options) {
          std::find(names.begin(), names.end(), pass.name) != names.end();
 }
 
-ir::Graph run_timed(const Pass& pass, const ir::Graph& graph, DecisionLog& log,
-                    PassTiming& timing) {
+ir::Graph run_timed(const Pass& pass, const ir::Graph& graph, const PipelineOptions& options,
+                    DecisionLog& log, PassTiming& timing) {
   const auto start = std::chrono::steady_clock::now();
-  ir::Graph result = pass.run(graph, log);
+  ir::Graph result = pass.run(graph, options, log);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   timing = {std::string(pass.name), taken.count(), graph.nodes.size(), result.nodes.size()};
   return result;
@@ -91,7 +97,8 @@ PipelineResult run_pipeline(const ir::Graph& graph, const PipelineOptions& optio
   PipelineResult result{graph, {}, {}};
   for (const Pass& pass : kPipeline) {
     if (is_asked(pass, options)) {
-      result.graph = run_timed(pass, result.graph, result.log, result.timings.emplace_back());
+      result.graph =
+          run_timed(pass, result.graph, options, result.log, result.timings.emplace_back());
       verify_after(pass, result.graph);
       if (options.after_each) options.after_each(pass, result.graph);
     }

@@ -10,15 +10,27 @@
 
 #include "base/log.h"
 #include "ir/graph.h"
+#include "ops/op.h"
 
 namespace plait {
 
+/// Whether a target runs a composite as it stands; an empty reason: it has nothing of the kind.
+using Keep = std::function<Decision(const NodeView&)>;
+
+struct PipelineOptions;
+
 struct Pass {
   std::string_view name;
-  ir::Graph (*run)(const ir::Graph& graph, DecisionLog& log);
+  ir::Graph (*run)(const ir::Graph& graph, const PipelineOptions& options, DecisionLog& log);
   std::string_view why;
   bool on_request = false;  // runs only when asked for
 };
+
+/// A pass that has no options.
+template <ir::Graph (*kRun)(const ir::Graph&, DecisionLog&)>
+ir::Graph plain(const ir::Graph& graph, const PipelineOptions&, DecisionLog& log) {
+  return kRun(graph, log);
+}
 
 std::span<const Pass> pipeline();
 std::vector<std::string> pass_names();
@@ -33,6 +45,7 @@ struct PipelineOptions {
   std::vector<std::string> requested;                             // passes that run only on request
   std::string stop_after;                                         // empty: run all
   std::function<void(const Pass&, const ir::Graph&)> after_each;  // dumps
+  Keep keep{};                                                    // composites; none when empty
 };
 
 struct PipelineResult {

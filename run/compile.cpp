@@ -50,9 +50,11 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
       return out;
     }
   }
-  PipelineResult passed = run_pipeline(
-      graph,
-      {.requested = {"expand"}, .stop_after = request.passes ? "" : "expand", .after_each = {}});
+  PipelineResult passed =
+      run_pipeline(graph, {.requested = {"expand"},
+                           .stop_after = request.passes ? "" : "expand",
+                           .after_each = {},
+                           .keep = [&](const NodeView& node) { return target.keeps(node); }});
   out.passes_seconds = since();
   out.program = plan::make_program(passed.graph, target, request.plan,
                                    request.tuned.value_or(TuningResults{}), request.table);

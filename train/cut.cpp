@@ -3,10 +3,24 @@
 
 #include <algorithm>
 
+#include "ops/attention.h"
 #include "ops/builder.h"
 
 namespace plait::train {
 namespace {
+
+constexpr std::size_t kAttentionKey = 6;
+
+bool attends(const ir::Node& node) { return node.op == ops::attention.name; }
+
+/// Where dropout is left out: attention without it, and without the key of its draws.
+void keep_weights(ir::Node& node) {
+  auto a = ir::decode<ops::Attention>(node.attrs, node.op);
+  a.dropout = 0;
+  node.attrs = ir::encode(a);
+  if (node.inputs.size() > kAttentionKey) node.inputs.resize(kAttentionKey);
+  while (node.inputs.back() == ir::kNone) node.inputs.pop_back();
+}
 
 std::vector<bool> needed_values(const ir::Graph& from, const Cut& cut) {
   std::vector<bool> needed(from.values.size(), false);
@@ -22,10 +36,10 @@ std::vector<bool> needed_values(const ir::Graph& from, const Cut& cut) {
     const auto is_needed = [&](ir::ValueId id) { return needed[static_cast<std::size_t>(id)]; };
     if (std::none_of(node->outputs.begin(), node->outputs.end(), is_needed)) continue;
     const bool passes_on = node->op == "dropout" && !cut.dropout;
-    for (const ir::ValueId id : node->inputs) {
-      need(id);
-      if (passes_on) break;  // the key is not read
-    }
+    ir::Node kept = *node;
+    if (attends(kept) && !cut.dropout) keep_weights(kept);
+    if (passes_on) kept.inputs.resize(1);  // the key is not read
+    for (const ir::ValueId id : kept.inputs) need(id);
   }
   return needed;
 }
@@ -81,6 +95,7 @@ ir::Graph cut_out(const ir::Graph& from, const Cut& cut) {
       continue;
     }
     ir::Node copy = node;
+    if (attends(copy) && !cut.dropout) keep_weights(copy);
     copy.outputs.clear();
     for (ir::ValueId& id : copy.inputs) id = id == ir::kNone ? id : at(id);
     std::vector<ir::Type> types;

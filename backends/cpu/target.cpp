@@ -61,6 +61,9 @@ class CpuTarget : public Target {
     if (cpu::find_hand(op)) return Decision::allow();
     return Decision::forbid("it has no kernel there; --backend ref runs it");
   }
+  Decision keeps(const NodeView& node) const override {
+    return cpu::find_hand(node.op.name) ? Decision::allow() : Decision::forbid("");
+  }
 
   PrintedLoop print(const loop::Kernel& kernel, bool fixed) const override {
     return printed_loop(codegen::print_kernel(kernel, fixed));

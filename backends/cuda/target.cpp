@@ -77,6 +77,9 @@ class CudaTarget : public Target {
     if (find_hand(op)) return Decision::allow();
     return Decision::forbid("it has no kernel there; --backend ref runs it");
   }
+  Decision keeps(const NodeView& node) const override {
+    return find_hand(node.op.name) ? Decision::allow() : Decision::forbid("");
+  }
 
   PrintedLoop print(const loop::Kernel& kernel, bool) const override {
     return as_loop(codegen::cuda::print_kernel(kernel, true, model_));

@@ -7,6 +7,7 @@
 
 namespace plait {
 
+std::vector<Oracle> attention_oracles();
 std::vector<Oracle> contract_oracles();
 std::vector<Oracle> conv_oracles();
 std::vector<Oracle> index_oracles();
@@ -21,8 +22,9 @@ std::vector<Oracle> wkv_oracles();
 inline const std::vector<Oracle>& all_oracles() {
   static const std::vector<Oracle> all = [] {
     std::vector<Oracle> list;
-    for (auto family : {contract_oracles, conv_oracles, index_oracles, loss_oracles, norm_oracles,
-                        pool_oracles, reduce_oracles, shape_oracles, update_oracles, wkv_oracles}) {
+    for (auto family :
+         {attention_oracles, contract_oracles, conv_oracles, index_oracles, loss_oracles,
+          norm_oracles, pool_oracles, reduce_oracles, shape_oracles, update_oracles, wkv_oracles}) {
       for (const Oracle& o : family()) list.push_back(o);
     }
     return list;

@@ -1,9 +1,8 @@
-// Oracles of softmax, losses and attention: one row at a time, in long double.
+// Oracles of softmax and losses: one row at a time, in long double.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "ops/attention.h"
 #include "ops/loss.h"
 #include "ops/softmax.h"
 #include "tests/ops/index_walk.h"
@@ -17,6 +16,7 @@ using Row = std::vector<long double>;
 
 long double log_sum_exp(const Row& row) {
   const long double most = *std::max_element(row.begin(), row.end());
+  if (most == -std::numeric_limits<long double>::infinity()) return most;
   long double sum = 0;
   for (long double x : row) sum += std::exp(x - most);
   return std::log(sum) + most;
@@ -86,69 +86,13 @@ std::vector<Array> mse_loss(const NodeView& node, const Inputs& inputs) {
   return {y};
 }
 
-/// Element of an array that broadcasts to where `index` is an index.
-double read_broadcast(const Array& array, const Sizes& index) {
-  Sizes own(index.end() - static_cast<std::ptrdiff_t>(array.sizes().size()), index.end());
-  for (std::size_t d = 0; d < own.size(); ++d) {
-    if (array.sizes()[d] == 1) own[d] = 0;
-  }
-  return read(array, own);
-}
-
-/// The weights of the keys for the query at `index` (its last coordinate is free).
-Row weights_of(const NodeView& node, const Inputs& inputs, Sizes index) {
-  const auto a = node.as<ops::Attention>();
-  const Array &q = *inputs[0], &k = *inputs[1];
-  const std::size_t last = index.size() - 1;
-  const std::int64_t query = index[last - 1], width = q.sizes()[last];
-  const double scale = a.scale == 0 ? 1 / std::sqrt(static_cast<double>(width)) : a.scale;
-  Row scores;
-  for (std::int64_t key = 0; key < k.sizes()[last - 1]; ++key) {
-    long double score = 0;
-    for (std::int64_t d = 0; d < width; ++d) {
-      Sizes at_q = index, at_k = index;
-      at_q[last] = at_k[last] = d;
-      at_k[last - 1] = key;
-      score += static_cast<long double>(read(q, at_q)) * read(k, at_k);
-    }
-    score *= scale;
-    index[last] = key;
-    const bool masked = inputs.size() > 3 && inputs[3];
-    if (masked && inputs[3]->dtype() != DType::boolean) score += read_broadcast(*inputs[3], index);
-    const bool hidden =
-        masked && inputs[3]->dtype() == DType::boolean && read_broadcast(*inputs[3], index) == 0;
-    const bool seen = !hidden && !(a.causal && key > query);
-    scores.push_back(seen ? score : -std::numeric_limits<long double>::infinity());
-  }
-  const long double lse = log_sum_exp(scores);
-  for (long double& s : scores) s = std::exp(s - lse);
-  return scores;
-}
-
-std::vector<Array> attention(const NodeView& node, const Inputs& inputs) {
-  const Array& v = *inputs[2];
-  Array y = result_array(node);
-  for_each_index(y.sizes(), [&](const Sizes& index) {
-    const Row weights = weights_of(node, inputs, index);
-    long double sum = 0;
-    Sizes from = index;
-    for (std::size_t key = 0; key < weights.size(); ++key) {
-      from[from.size() - 2] = static_cast<std::int64_t>(key);
-      sum += weights[key] * read(v, from);
-    }
-    y.set(offset_of(y, index), static_cast<double>(sum));
-  });
-  return {y};
-}
-
 }  // namespace
 
 std::vector<Oracle> loss_oracles() {
   return {{"softmax", soft<false>},
           {"log_softmax", soft<true>},
           {"cross_entropy", cross_entropy},
-          {"mse_loss", mse_loss},
-          {"attention", attention}};
+          {"mse_loss", mse_loss}};
 }
 
 }  // namespace plait

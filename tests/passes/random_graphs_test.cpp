@@ -63,12 +63,12 @@ void check_graph(std::uint64_t seed, bool symbolic, std::set<std::string>& actio
     if (pass.on_request) continue;
     SCOPED_TRACE(str("pass ", pass.name));
     DecisionLog log;
-    const ir::Graph once = pass.run(graph, log);
+    const ir::Graph once = pass.run(graph, {}, log);
     for (const LogEntry& e : log) actions.insert(e.pass + " " + e.what);
     SCOPED_TRACE(ir::print(once));
     ASSERT_NO_THROW(verify_types(once));
     expect_same(graph, once, seed, symbolic);
-    EXPECT_EQ(ir::print(pass.run(once, log)), ir::print(once)) << "a second time it does more";
+    EXPECT_EQ(ir::print(pass.run(once, {}, log)), ir::print(once)) << "a second time it does more";
   }
   const ir::Graph all = run_pipeline(graph).graph;
   SCOPED_TRACE("the whole pipeline gives " + ir::print(all));

@@ -126,6 +126,25 @@ TEST_F(Networks, WhatTheRunKeepsHasTheDatasNamesAndLeavesTheBatchOpen) {
   EXPECT_EQ(eval.type(eval.feeds[0]).shape[0], Dim(5));
 }
 
+TEST_F(Networks, AttentionsDropoutIsLeftOutOfEvaluation) {
+  const std::string file = write("net.plait", R"(symbol batch = 1..16
+
+graph net(x: f32[batch,1,3,4], t: f32[batch,1,3,4]) state(
+    w: f32[4,4] = xavier, rng: i64[2] as counter = seed) {
+  %q = linear(x, w) : f32[batch,1,3,4]
+  %y, %lse = attention(%q, x, x, _, _, _, rng, causal=true, dropout=0.5, stream=7) : f32[batch,1,3,4], f32[batch,1,3]
+  %cost = mse_loss(%y, t) : f32[]
+  return %cost
+}
+)");
+  const Config c = config(file, {"loss=cost", "data.kind=synthetic", "batch=2"});
+  const ir::Package package = build_package(c, read_network(c).text);
+  const ir::Graph& eval = find_graph(package, "eval");
+  EXPECT_EQ(eval.find_state("rng"), nullptr) << ir::print(eval);
+  EXPECT_EQ(ir::print(eval).find("dropout"), std::string::npos) << ir::print(eval);
+  EXPECT_NE(ir::print(find_graph(package, "train")).find("dropout=0.5"), std::string::npos);
+}
+
 TEST_F(Networks, DocumentsTrain) {
   for (const char* file : {"chainer/vgg_small.txt", "chainer/mlp.txt", "oneflow/classifier.log",
                            "megengine/step.json"}) {

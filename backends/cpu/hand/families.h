@@ -19,6 +19,7 @@ std::unique_ptr<HandKernel> make_linear_scan(const NodeView& node);
 std::unique_ptr<HandKernel> make_argmax(const NodeView& node);
 std::unique_ptr<HandKernel> make_argmin(const NodeView& node);
 
+std::unique_ptr<HandKernel> make_attention_keep(const NodeView& node);
 std::unique_ptr<HandKernel> make_uniform(const NodeView& node);
 std::unique_ptr<HandKernel> make_normal(const NodeView& node);
 std::unique_ptr<HandKernel> make_bernoulli(const NodeView& node);

@@ -17,6 +17,7 @@ constexpr HandEntry kTable[] = {
     {"linear_scan", "hand.linear_scan", make_linear_scan},
     {"argmax", "hand.argmax", make_argmax},
     {"argmin", "hand.argmin", make_argmin},
+    {"attention_keep", "hand.attention_keep", make_attention_keep},
     {"uniform", "hand.uniform", make_uniform},
     {"normal", "hand.normal", make_normal},
     {"bernoulli", "hand.bernoulli", make_bernoulli},

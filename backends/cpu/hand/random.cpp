@@ -1,11 +1,12 @@
-// uniform, normal and bernoulli: the draws of base/philox.h, whose lanes are in draw_lanes.h. A
-// task draws kTask elements.
+// uniform, normal, bernoulli and attention's dropout: the draws of base/philox.h, whose lanes are
+// in draw_lanes.h. A task draws kTask elements.
 #include <algorithm>
 #include <cmath>
 
 #include "backends/cpu/hand/families.h"
 #include "backends/cpu/hand/lanes.h"
 #include "backends/cpu/hand/wide.h"
+#include "ops/attention.h"
 #include "ops/random.h"
 
 namespace plait::cpu {
@@ -113,7 +114,40 @@ std::unique_ptr<HandKernel> drawing(const NodeView& node) {
   });
 }
 
+/// A task is a row of pairs. Only where attention is expanded: one draw for a pair.
+class PairDraws final : public HandKernel {
+ public:
+  PairDraws(const NodeView& node, const ops::AttentionKeep& a)
+      : stream_(static_cast<std::uint32_t>(a.stream)), threshold_(pair_threshold(a.p)) {
+    const Sizes sizes = sizes_of(node.out().shape);
+    queries_ = sizes[sizes.size() - 2], keys_ = sizes.back();
+    rows_ = keys_ == 0 ? 0 : element_count(sizes) / keys_;
+  }
+  std::int64_t tasks() const override { return rows_; }
+  const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
+                  void*) const noexcept override {
+    const auto* key = static_cast<const std::int64_t*>(inputs[0]);  // [2]: seed, step
+    const RandomKey draws{static_cast<std::uint64_t>(key[0]), static_cast<std::uint64_t>(key[1]),
+                          stream_};
+    const auto u = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
+    auto* y = static_cast<std::uint8_t*>(outputs[0]) + task * keys_;
+    for (std::int64_t j = 0; j < keys_; ++j) {
+      y[j] = pair_bits(draws, u(task / queries_), u(task % queries_), u(j), u(queries_),
+                       u(keys_)) >= threshold_;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::uint32_t stream_, threshold_;
+  std::int64_t queries_ = 0, keys_ = 0, rows_ = 0;
+};
+
 }  // namespace
+
+std::unique_ptr<HandKernel> make_attention_keep(const NodeView& node) {
+  return std::make_unique<PairDraws>(node, node.as<ops::AttentionKeep>());
+}
 
 std::unique_ptr<HandKernel> make_uniform(const NodeView& node) {
   return drawing<UniformDraws, ops::Uniform>(node);

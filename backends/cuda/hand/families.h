@@ -19,6 +19,7 @@ HandPlan plan_scatter_add_along(const HandCall& call, const DimBindings& sizes);
 HandPlan plan_scatter_columns(const HandCall& call, const DimBindings& sizes);
 HandPlan plan_scan(const HandCall& call, const DimBindings& sizes);
 HandPlan plan_arg(const HandCall& call, const DimBindings& sizes);
+HandPlan plan_attention_keep(const HandCall& call, const DimBindings& sizes);
 HandPlan plan_random(const HandCall& call, const DimBindings& sizes);
 
 }  // namespace plait::cuda

@@ -17,6 +17,7 @@ constexpr HandEntry kTable[] = {
     {"linear_scan", "hand.linear_scan", scan_text, plan_scan},
     {"argmax", "hand.argmax", arg_text, plan_arg},
     {"argmin", "hand.argmin", arg_text, plan_arg},
+    {"attention_keep", "hand.attention_keep", random_text, plan_attention_keep},
     {"uniform", "hand.uniform", random_text, plan_random},
     {"normal", "hand.normal", random_text, plan_random},
     {"bernoulli", "hand.bernoulli", random_text, plan_random},

@@ -1,11 +1,13 @@
-// uniform, normal and bernoulli: the draws of base/philox.h, an element a thread, with the CPU's
-// bits.
+// uniform, normal, bernoulli and attention's dropout: the draws of base/philox.h, an element a
+// thread, with the CPU's bits.
 #include <cmath>
 
 #include "backends/cuda/hand/families.h"
 #include "backends/cuda/hand/parts.h"
 #include "backends/cuda/hand/sources.h"
+#include "base/philox.h"
 #include "base/text.h"
+#include "ops/attention.h"
 #include "ops/random.h"
 
 namespace plait::cuda {
@@ -38,6 +40,17 @@ Numbers numbers_of(const HandCall& call) {
 std::string random_text(const HandCall& call) {
   return source_text(call, name_of_call(call), types_text(call.outputs[0].dtype, Computed::kWide),
                      codegen::hand_random());
+}
+
+HandPlan plan_attention_keep(const HandCall& call, const DimBindings& sizes) {
+  const auto a = ir::decode<ops::AttentionKeep>(call.attrs, call.op);
+  const Sizes pairs = sizes_of(call.outputs[0].shape, sizes);
+  HandPlan plan;
+  add_items(plan, name_of_call(call), element_count(pairs),
+            {input(call, 0), output(call), number(element_count(pairs)), number(a.stream),
+             number(static_cast<std::int64_t>(pair_threshold(a.p))),
+             number(pairs[pairs.size() - 2]), number(pairs.back())});
+  return plan;
 }
 
 HandPlan plan_random(const HandCall& call, const DimBindings& sizes) {

@@ -62,3 +62,20 @@ extern "C" __global__ void NAME(const pl_words<6> w) {
   at<T>(w.v[1])[item()] = (draw(w).a >> 8) < (uint32_t)w.v[4];
 }
 #endif
+
+#ifdef PL_OP_attention_keep
+// Words: key; out; pairs; stream; below which of 2^16 a pair is dropped; queries; keys.
+extern "C" __global__ void NAME(const pl_words<7> w) {
+  if (item() >= (int64_t)w.v[2]) return;
+  const int64_t* random = at<const int64_t>(w.v[0]);
+  const uint64_t queries = w.v[5], keys = w.v[6];
+  const uint64_t key = (uint64_t)item() % keys, row = (uint64_t)item() / keys;
+  const uint64_t query = row % queries;
+  const uint64_t tile = (row / queries * ((queries + 15) / 16) + query / 16) * ((keys + 15) / 16) + key / 16;
+  const pl_philox_t bits = pl_random_bits((uint64_t)random[0], (uint64_t)random[1], (uint32_t)w.v[3],
+                                          tile * 32 + query % 8 * 4 + key % 8 / 2);
+  const uint32_t low = query / 8 % 2 ? bits.b : bits.a, high = query / 8 % 2 ? bits.d : bits.c;
+  const uint32_t word = key / 8 % 2 ? high : low;
+  at<T>(w.v[1])[item()] = (key % 2 ? word >> 16 : word & 0xffff) >= (uint32_t)w.v[4];
+}
+#endif
