@@ -217,17 +217,17 @@ __device__ __forceinline__ void pl_begin() {
 /// Every body shares a block's dynamic memory with those that run before and after it.
 extern __shared__ __align__(16) unsigned char pl_dynamic[];
 
-/// Of many calls in one launch: the one whose block this is.
+/// Of many calls in one launch: the one whose block this is. A warp looks at 32 of them at once.
 __device__ __forceinline__ int64_t pl_which(const pl_word* w) {
   const int64_t* const firsts = (const int64_t*)w[1];
-  int64_t low = 0, high = (int64_t)w[2];
-  while (high - low > 1) {
-    const int64_t middle = (low + high) / 2;
-    if (firsts[middle] <= (int64_t)blockIdx.x) {
-      low = middle;
-    } else {
-      high = middle;
-    }
+  __builtin_assume(__isGlobal(firsts));
+  const int64_t count = (int64_t)w[2];
+  int64_t low = 0, step = 1;
+  while (step * 32 < count) step *= 32;
+  for (; step > 0; step /= 32) {
+    const int64_t i = low + threadIdx.x % 32 * step;
+    const bool begun = i < count && firsts[i] <= (int64_t)blockIdx.x;
+    low += (__popc(__ballot_sync(0xffffffffu, begun)) - 1) * step;
   }
   return low;
 }

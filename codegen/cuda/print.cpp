@@ -17,6 +17,11 @@ bool may_be_joined(const loop::Kernel& k, const Schedule& s) {
   return s.kind == Schedule::kPoints || (row_count(k) * inner_count(k)).hi() < kSmall;
 }
 
+/// Whether its sizes are words, so that calls of other sizes share its text: slices of one value.
+bool is_open(const loop::Kernel& k, const Schedule& s) {
+  return k.open || (s.kind == Schedule::kPoints && !s.flat && reads_slice(k));
+}
+
 /// Keeping is worth it where registers hold it.
 loop::Kernel prepared(const loop::Kernel& kernel, const DeviceModel& device) {
   constexpr std::int64_t kMostColumns = 12;  // more leave no registers for two rows of a window
@@ -36,7 +41,7 @@ loop::Kernel prepared(const loop::Kernel& kernel, const DeviceModel& device) {
 Writer::Writer(const loop::Kernel& kernel, const Schedule& schedule, bool fixed)
     : k_(kernel),
       s_(schedule),
-      n_(fixed && !schedule.flat && !kernel.open, !kernel.open),
+      n_(fixed && !schedule.flat && !is_open(kernel, schedule), !is_open(kernel, schedule)),
       type_(schedule.wide ? "int64_t" : "int"),
       area_of_(kernel.lets.size(), -1) {}
 
@@ -81,9 +86,9 @@ std::string Writer::function(const std::string& suffix, const std::string& body,
                          "(const pl_words<", words, "> w) {\n  pl_begin();\n  ", name,
                          "_body(w.v, blockIdx.x, threadIdx.x);\n}\n");
   if (many) {
-    text += str(begin, "_many(const pl_words<3> w) {\n  pl_begin();\n",
-                "  const int64_t which = pl_which(w.v);\n  ", name,
-                "_body((const pl_word*)w.v[0] + which * ", words,
+    // What kernels before this one write is not in the tables.
+    text += str(begin, "_many(const pl_words<3> w) {\n  const int64_t which = pl_which(w.v);\n",
+                "  pl_begin();\n  ", name, "_body((const pl_word*)w.v[0] + which * ", words,
                 ", blockIdx.x - ((const int64_t*)w.v[1])[which], threadIdx.x);\n}\n");
   }
   return text;

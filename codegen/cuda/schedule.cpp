@@ -91,6 +91,18 @@ int lanes_of(const Kernel& k, bool flat, std::size_t bytes = 160) {
   return 1;
 }
 
+/// Whether no formula has functions or quotients.
+bool is_cheap(const Kernel& k) {
+  return std::all_of(k.lets.begin(), k.lets.end(), [](const Let& l) {
+    const std::vector<loop::Tape::Step> steps = loop::flatten(l.body).steps;
+    return std::all_of(steps.begin(), steps.end(), [](const loop::Tape::Step& s) {
+      using Op = loop::ScalarOp;
+      return (s.op < Op::kExp || s.op > Op::kErfc) && (s.op < Op::kDiv || s.op > Op::kPow) &&
+             s.op != Op::kAtan2;
+    });
+  });
+}
+
 std::int64_t power_above(std::int64_t n, std::int64_t most) {
   std::int64_t p = 1;
   while (p < n && p < most) p *= 2;
@@ -363,6 +375,17 @@ bool is_vector(const Kernel& k, const Dim& offset, int lanes) {
   return !varies(k, base) && is_multiple(base, lanes);
 }
 
+bool reads_slice(const Kernel& k) {
+  constexpr std::size_t kMostIndices = 2;  // one quotient of sizes that the compiler does not know
+  if (k.rows.size() + k.inner.size() > kMostIndices || loop::reads_windows(k)) return false;
+  return std::any_of(k.lets.begin(), k.lets.end(), [&](const Let& l) {
+    return std::any_of(l.operands.begin(), l.operands.end(), [&](const KernelOperand& o) {
+      return o.kind == KernelOperand::kLoad && o.guards.empty() && o.load.offset.constant() != 0 &&
+             loop::level_of(k, o.load.offset) == Level::kInner;
+    });
+  });
+}
+
 bool mentions_rows(const Kernel& k, const Dim& d) {
   return std::any_of(k.rows.begin(), k.rows.end(),
                      [&](const loop::KernelIndex& x) { return loop::mentions(d, x.symbol); });
@@ -452,7 +475,10 @@ Schedule schedule_of(const Kernel& k, const DeviceModel& device) {
   if (k.rows.empty() && k.inner.empty()) s.threads = 32;
   s.lanes = lanes_of(k, s.flat);
   const std::int64_t points = most_of(row_count(k) * inner_count(k));
-  while (!s.flat && s.lanes > 1 && points / s.lanes < processors(s) * kThreads) s.lanes /= 2;
+  // Calls of one function share a launch: few points of each are many in all.
+  const bool alone = !k.open && !(reads_slice(k) && is_cheap(k));
+  while (alone && !s.flat && s.lanes > 1 && points / s.lanes < processors(s) * kThreads)
+    s.lanes /= 2;
   deal_points(k, s, points);
   return s;
 }

@@ -60,6 +60,9 @@ bool is_vector(const loop::Kernel& kernel, const Dim& offset, int lanes);
 /// Whether an expression changes with the last inner index, or by an index loaded inside the row.
 bool varies(const loop::Kernel& kernel, const Dim& d);
 
+/// Whether points are read at an offset that is no index.
+bool reads_slice(const loop::Kernel& kernel);
+
 /// Whether an expression changes with the rows.
 bool mentions_rows(const loop::Kernel& kernel, const Dim& d);
 

@@ -71,6 +71,53 @@ TEST_P(JoinsOf, PiecesOfEverySizeOnEveryAxis) {
 INSTANTIATE_TEST_SUITE_P(Pieces, JoinsOf, testing::Values(1, 2, 3, 5, 8, 31, 32, 64, 127, 128, 512),
                          [](const auto& info) { return str(info.param); });
 
+/// Pieces that vectors move, of one size or of several, and slices of what they make, as they are
+/// and computed with.
+ir::Graph joined_and_sliced(DType dtype, std::int64_t pieces, std::int64_t more) {
+  Builder b("sliced");
+  for (int axis = 0; axis < 3; ++axis) {
+    std::vector<Operand> all;
+    std::vector<std::int64_t> starts{0};
+    for (std::int64_t i = 0; i < pieces; ++i) {
+      Shape shape{4, 8, 16};
+      Dim& size = shape[static_cast<std::size_t>(axis)];
+      size = size + more * (i % 3);
+      starts.push_back(starts.back() + size.value());
+      all.push_back(b.feed(str("x", axis, ".", i), dtype, shape));
+    }
+    const Tensor y = ops::concat.all(all, ops::Axis{axis})[0];
+    b.fetch(str("y", axis), y);
+    const Tensor x = b.feed(str("z", axis), dtype, y.shape());
+    for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+      const Tensor part = x.slice(axis, starts[i], starts[i + 1]);
+      b.fetch(str("part", axis, ".", i), part);
+      b.fetch(str("sum", axis, ".", i), part + part);
+    }
+  }
+  return b.take();
+}
+
+TEST_F(Joins, AndSlicesOfLongPieces) {
+  std::uint64_t seed = 11;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::i64}) {
+    for (const std::int64_t more : {0, 1, 8}) {
+      SCOPED_TRACE(str(name_of(dtype), ", ", more, " more"));
+      expect_defined(joined_and_sliced(dtype, 5, more), ++seed);
+    }
+  }
+}
+
+/// A GPU looks for a block's call among so many in three turns.
+TEST_F(Joins, OfMoreThanAThousandPieces) {
+  Builder b("many");
+  std::vector<Operand> all;
+  for (std::int64_t i = 0; i < 1100; ++i) {
+    all.push_back(b.feed(str("x", i), DType::f32, {2, 1 + i % 2}));
+  }
+  b.fetch("y", ops::concat.all(all, ops::Axis{1})[0]);
+  expect_defined(b.take(), 12);
+}
+
 /// How the pieces are copied, with what reads them in the same kernels and with what they are made
 /// of where they are read.
 TEST_F(Joins, FuseWithWhatReadsThemAndWithMoves) {
