@@ -185,7 +185,7 @@ class Drafting {
     for (Lowered& low : all) {
       LoopCall call = printed(low);
       call.interleaved = low.interleaved && call.column_sizes.empty();
-      Choice choice = chosen(call, work_of(low));
+      Choice choice = chosen(call, work_of_piece(low));
       call.workspace.bytes = choice.shared_bytes;
       if (d.step.calls.empty()) {
         choice.why = str("for each of ", all.size(), " operands: ", choice.why);
@@ -323,6 +323,16 @@ class Drafting {
     return bytes;
   }
   Work work_of(const Lowered& low) { return {0, bytes_of(low)}; }
+  /// Of one operand of a join: a part of its result, and of what else lies like it.
+  Work work_of_piece(const Lowered& low) {
+    const double points = number(row_count(low.kernel) * inner_count(low.kernel));
+    Work work;
+    for (std::size_t b = 0; b < low.values.size(); ++b) {
+      const auto size = static_cast<double>(size_of(low.kernel.buffers[b].dtype));
+      work.bytes += std::min(bytes_of(view(low.values[b])), points * size);
+    }
+    return work;
+  }
   /// Of one part of a product, with its epilogue.
   Work work_of(const loop::Contraction& c, const ProductCall& call, const Lowered* low,
                std::size_t parts) {

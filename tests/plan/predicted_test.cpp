@@ -63,6 +63,20 @@ graph g(x: f32[1000,1000]) {
   EXPECT_DOUBLE_EQ(program::predicted_seconds(p), 8e-3 + 1e-6);
 }
 
+TEST(Predicted, PiecesOfAConcatTakeEachElementOnce) {
+  const program::Program p = planned_by(null_device(), R"(
+graph g(x: f32[100,500], y: f32[100,400], z: f32[100,100], u: f32[1000]) {
+  %c = concat(x, y, z, axis=1) : f32[100,1000]
+  %v = broadcast_to(u, shape=[100,1000]) : f32[100,1000]
+  %m = mul(%c, %v) : f32[100,1000]
+  return %m
+})");
+  ASSERT_EQ(p.steps.size(), 1u);
+  EXPECT_EQ(p.steps[0].calls.size(), 3u);
+  // Rows of `u` are read by each piece.
+  EXPECT_DOUBLE_EQ(p.steps[0].seconds, (8e5 + 3 * 4e3) / 1e9);
+}
+
 TEST(Predicted, SecondsAndDeviceComeBackFromAFile) {
   const program::Program p = planned_by(null_device());
   const program::Program back = program::from_bytes(program::to_bytes(p), "p");
