@@ -144,6 +144,15 @@ std::string rounded_text(DType compute, DType to, const std::string& e) {
 
 std::string Parameters::text(const Dim& size) {
   if (size.is(0) || size.is(1) || (fixed_ && size.is_const())) return str(size.value());
+  return number(size);
+}
+
+std::string Parameters::plus(const Dim& offset) {
+  if (zeros_) return " + " + number(offset);
+  return offset.is(0) ? "" : " + " + text(offset);
+}
+
+std::string Parameters::number(const Dim& size) {
   const auto known = std::find(values_.begin(), values_.end(), size);
   if (alike_ && known != values_.end()) return str("N", known - values_.begin());
   values_.push_back(size);
@@ -200,8 +209,7 @@ std::string index_text(const Dim& d, Parameters& parameters) {
     }
     out += (out.empty() ? "" : " + ") + product;
   }
-  if (!sizes.is(0)) out += " + " + parameters.text(sizes);
-  return "(" + out + ")";
+  return "(" + out + parameters.plus(sizes) + ")";
 }
 
 std::string as_number(const Piece& p, DType compute) {

@@ -29,12 +29,16 @@ std::string rounded_text(DType compute, DType to, const std::string& expression)
 /// Sizes that a kernel's text leaves open: numbers of its call, in the order of their use. With
 /// `fixed`, sizes that are numbers stand in the text. With `alike`, equal sizes are one number, and
 /// the compiler sees what is computed twice; without, texts do not depend on which sizes are equal.
+/// With `zeros`, nor on which offsets are 0.
 class Parameters {
  public:
-  explicit Parameters(bool fixed, bool alike = true) : fixed_(fixed), alike_(alike) {}
+  explicit Parameters(bool fixed, bool alike = true, bool zeros = false)
+      : fixed_(fixed), alike_(alike), zeros_(zeros) {}
   bool is_fixed() const { return fixed_; }
   /// The text of a size over program symbols.
   std::string text(const Dim& size);
+  /// The text of adding an offset to an index.
+  std::string plus(const Dim& offset);
   /// An index of a guard. Where sizes stand in the text, the compiler is kept from knowing which
   /// elements pass: gcc 12 then turns a masked load into a whole one, which may begin before the
   /// buffer or end behind it.
@@ -44,7 +48,9 @@ class Parameters {
   std::string declarations() const;
 
  private:
-  bool fixed_, alike_;
+  bool fixed_, alike_, zeros_;
+  std::string number(const Dim& size);
+
   bool hides_ = false;
   std::vector<Dim> values_;
 };

@@ -41,7 +41,8 @@ loop::Kernel prepared(const loop::Kernel& kernel, const DeviceModel& device) {
 Writer::Writer(const loop::Kernel& kernel, const Schedule& schedule, bool fixed)
     : k_(kernel),
       s_(schedule),
-      n_(fixed && !schedule.flat && !is_open(kernel, schedule), !is_open(kernel, schedule)),
+      n_(fixed && !schedule.flat && !is_open(kernel, schedule), !is_open(kernel, schedule),
+         kernel.open),
       type_(schedule.wide ? "int64_t" : "int"),
       area_of_(kernel.lets.size(), -1) {}
 
