@@ -314,8 +314,8 @@ void deal_columns(const Kernel& k, Schedule& s) {
       std::max<std::int64_t>(1, std::min({blocks, by_rows, by_memory, std::int64_t(1024)})));
 }
 
-/// Bytes in flight: one vector of a thread may be too little. Where what it loads serves several
-/// rows, its vectors are of these.
+/// Bytes in flight: one vector of a thread may be too little, and is where its block first looks
+/// for its call in a table. Where what it loads serves several rows, its vectors are of these.
 void deal_points(const Kernel& k, Schedule& s, std::int64_t points) {
   constexpr std::int64_t kBytes = 32, kRowBytes = 128;
   std::set<std::string> seen;
@@ -334,7 +334,7 @@ void deal_points(const Kernel& k, Schedule& s, std::int64_t points) {
   s.steps = 1;
   if (s.lanes == 1) return;
   const std::int64_t vectors = points / s.lanes, whole = 4 * processors(s) * 2048;
-  if ((s.flat || vectors > whole) && bytes > 0 && bytes <= kBytes) s.steps = 2;
+  if ((s.flat || k.open || vectors > whole) && bytes > 0 && bytes <= kBytes) s.steps = 2;
   s.down = !s.flat && !k.rows.empty() && shared > 0 && bytes > shared && s.steps == 1;
   for (int rows = 4; s.down && s.steps == 1 && rows > 1; rows /= 2) {
     if (vectors / rows >= processors(s) * 1024 && rows * (bytes - shared) <= kRowBytes)
