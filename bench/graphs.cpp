@@ -1,6 +1,6 @@
-// Graphs to time, as text: concats of many pieces, depthwise and grouped convolutions and their
-// gradients, an unrolled LSTM and a MobileNet. `plait bench` and `plait profile` take what it
-// prints; which graphs there are, and their keys, is in kGraphs.
+// Graphs to time, as text: concats of many pieces and their slices, depthwise and grouped
+// convolutions and their gradients, an unrolled LSTM and a MobileNet. `plait bench` and `plait
+// profile` take what it prints; which graphs there are, and their keys, is in kGraphs.
 #include <cstdio>
 #include <map>
 #include <string>
@@ -44,15 +44,29 @@ class Keys {
   std::map<std::string, std::string> given_;
 };
 
-/// Pieces [outer, size, inner], joined along the middle axis.
+/// Pieces [outer, size + i % more, inner], joined along the middle axis, or sliced from it.
 ir::Graph concat(const Keys& keys) {
   Builder b("concat");
-  const Shape shape{keys("outer", 1), keys("size", 4096), keys("inner", 1)};
+  const std::string what = keys.text("what", "join");
+  if (what != "join" && what != "slice") fail("what=", what, " is none of join and slice");
+  const std::int64_t outer = keys("outer", 1), inner = keys("inner", 1);
   std::vector<Operand> pieces;
+  std::vector<std::int64_t> starts{0};
   for (std::int64_t i = 0; i < keys("pieces", 8); ++i) {
-    pieces.push_back(b.feed(str("x", i), keys.dtype(), shape));
+    const std::int64_t size = keys("size", 4096) + i % keys("more", 1);
+    starts.push_back(starts.back() + size);
+    if (what == "join") {
+      pieces.push_back(b.feed(str("x", i), keys.dtype(), {outer, size, inner}));
+    }
   }
-  b.fetch("y", ops::concat.all(pieces, ops::Axis{1})[0]);
+  if (what == "join") {
+    b.fetch("y", ops::concat.all(pieces, ops::Axis{1})[0]);
+    return b.take();
+  }
+  const Tensor y = b.feed("y", keys.dtype(), {outer, starts.back(), inner});
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    b.fetch(str("x", i), y.slice(1, starts[i], starts[i + 1]));
+  }
   return b.take();
 }
 
@@ -180,7 +194,7 @@ struct Entry {
 };
 
 constexpr Entry kGraphs[] = {
-    {"concat", "pieces= outer= size= inner= dtype=", concat},
+    {"concat", "what= pieces= outer= size= more= inner= dtype=", concat},
     {"conv",
      "what= batch= channels= groups= multiplier= height= width= kernel= stride= layout= "
      "dtype=",
