@@ -2,10 +2,9 @@
 #include "backends/backends.h"
 
 #include "backends/cpu/target.h"
-#include "backends/null/null.h"
-#include "backends/null/null_target.h"
+#include "backends/null/target.h"
 #include "backends/plugin.h"
-#include "backends/ref/ref.h"
+#include "backends/ref/target.h"
 #include "base/cpus.h"
 #include "base/text.h"
 
@@ -23,20 +22,17 @@ std::unique_ptr<Target> make_cuda_planner(const TargetOptions& options) {
   }
 }
 
-/// Runs graphs node by node, or programs.
 struct Row {
   std::string_view name;
-  std::unique_ptr<Backend> (*make)() = nullptr;
-  std::unique_ptr<Target> (*make_target)(const TargetOptions&) = nullptr;
+  std::unique_ptr<Target> (*make_target)(const TargetOptions&);
   std::unique_ptr<Target> (*make_plan_target)(const TargetOptions&) = nullptr;  // another one
 };
 
 constexpr Row kBackends[] = {
-    {"ref", []() -> std::unique_ptr<Backend> { return std::make_unique<RefBackend>(); }},
-    {"null", []() -> std::unique_ptr<Backend> { return std::make_unique<NullBackend>(); },
-     nullptr, [](const TargetOptions& o) { return make_null_target(o.device); }},
-    {"cpu", nullptr, [](const TargetOptions& o) { return make_cpu_target(o.threads, o.device); }},
-    {"cuda", nullptr, make_plugin_target, make_cuda_planner},
+    {"ref", [](const TargetOptions&) { return make_ref_target(); }},
+    {"null", [](const TargetOptions& o) { return make_null_target(o.device); }},
+    {"cpu", [](const TargetOptions& o) { return make_cpu_target(o.threads, o.device); }},
+    {"cuda", make_plugin_target, make_cuda_planner},
 };
 
 const Row& row_of(std::string_view name) {
@@ -55,26 +51,18 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
-std::unique_ptr<Backend> make_backend(std::string_view name) {
-  const Row& row = row_of(name);
-  if (!row.make) fail("backend ", name, " runs programs, not single nodes");
-  return row.make();
-}
-
 std::unique_ptr<Target> make_target(std::string_view name, const TargetOptions& options) {
   const Row& row = row_of(name);
   if (options.threads < 0 || options.threads > kMostThreads) {
     fail(options.threads, " threads are asked for: give a number from 1 to ", kMostThreads,
          ", or 0 for one per cpu");
   }
-  return row.make_target ? row.make_target(options) : nullptr;
+  return row.make_target(options);
 }
 
 std::unique_ptr<Target> make_plan_target(std::string_view name, const TargetOptions& options) {
   const Row& row = row_of(name);
-  if (row.make_plan_target) return row.make_plan_target(options);
-  if (!row.make_target) fail("backend ", name, " runs graphs node by node: cpu and cuda have programs");
-  return row.make_target(options);
+  return row.make_plan_target ? row.make_plan_target(options) : row.make_target(options);
 }
 
 std::unique_ptr<Target> make_planner(std::string_view name, const TargetOptions& options,

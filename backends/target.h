@@ -103,6 +103,9 @@ class Target {
   virtual const DeviceModel& device() const = 0;
   /// Streams that its steps may run on, at most.
   virtual int streams() const { return 1; }
+  /// Programs are the graph as it is: a step per node, by hand, composites whole; states are
+  /// replaced together, behind the last of them.
+  virtual bool is_node_by_node() const { return false; }
   /// Whether it has a kernel for an op that is not loops.
   virtual Decision has_hand(const std::string& op) const = 0;
   /// Whether it runs this composite whole; why not, where it has a kernel that cannot.

@@ -2,7 +2,7 @@
 // reference backend. Faster backends are held against these rows.
 #include <benchmark/benchmark.h>
 
-#include "backends/backends.h"
+#include "ops/evaluate.h"
 #include "ops/samples.h"
 #include "ops/table.h"
 
@@ -18,8 +18,7 @@ void run_sample(benchmark::State& state, const Op* op) {
   std::size_t next = 0;
   for (ir::ValueId id : node.inputs) inputs.push_back(id == ir::kNone ? nullptr : &feeds[next++]);
   const NodeView view = view_of(graph, node);
-  auto ref = make_backend("ref");
-  for (auto _ : state) benchmark::DoNotOptimize(ref->execute(view, inputs));
+  for (auto _ : state) benchmark::DoNotOptimize(evaluate(view, inputs));
   state.counters["operations"] = static_cast<double>(operations_of(graph, node).value());
   state.counters["bytes"] = static_cast<double>(bytes_of(graph, node).value());
 }

@@ -109,7 +109,7 @@ Finding device(const Args& args) {
 DeviceModel measured_device(const std::string& backend) {
   if (backend == "cpu") return measured_processor();
   const std::unique_ptr<Target> target = make_target(backend);
-  const std::optional<Ceilings> measured = target ? target->ceilings() : std::nullopt;
+  const std::optional<Ceilings> measured = target->ceilings();
   if (!measured) fail("-o: backend ", backend, " has no device here that can be measured");
   DeviceModel out = target->device();
   out.name = measured->device;

@@ -32,39 +32,30 @@ std::string map_of(const Op& op) {
 }
 
 /// The backends of this machine, each made once.
-struct Machine {
-  std::map<std::string, std::unique_ptr<Target>> targets;
-  std::map<std::string, std::unique_ptr<Backend>> backends;
-
-  Machine() {
+const std::map<std::string, std::unique_ptr<Target>>& targets_here() {
+  static const auto made = [] {
+    std::map<std::string, std::unique_ptr<Target>> targets;
     for (const std::string& name : backend_names()) {
       try {
-        std::unique_ptr<Target> target = make_target(name);
-        if (target) {
-          targets.emplace(name, std::move(target));
-        } else {
-          backends.emplace(name, make_backend(name));
-        }
+        targets.emplace(name, make_target(name));
       } catch (const UserError&) {
         continue;  // what it needs is not here: plait doctor says what
       } catch (const RunError&) {
         continue;  // it is, and does not start: the same
       }
     }
-  }
-};
+    return targets;
+  }();
+  return made;
+}
 
 std::vector<std::string> backends_of(const Op& op) {
-  static const Machine machine;
   std::vector<std::string> names;
+  const bool loops = op.decompose || has_nest(op) || op.inputs.empty();
   for (const std::string& name : backend_names()) {
-    const auto target = machine.targets.find(name);
-    const auto backend = machine.backends.find(name);
-    const bool loops = op.decompose || has_nest(op) || op.inputs.empty();
-    const bool runs = target != machine.targets.end()
-                          ? loops || target->second->has_hand(std::string(op.name)).yes
-                          : backend != machine.backends.end() && backend->second->supports(op).yes;
-    if (runs) names.push_back(name);
+    const auto target = targets_here().find(name);
+    if (target == targets_here().end()) continue;
+    if (loops || target->second->has_hand(std::string(op.name))) names.push_back(name);
   }
   return names;
 }

@@ -167,13 +167,9 @@ Runnable open_plan(const Args& args, std::uint64_t seed) {
   return {std::move(session), std::move(graph), std::move(request), std::move(names)};
 }
 
-Runnable open_graph(const Args& args, std::uint64_t seed, std::unique_ptr<Progress>& progress,
-                    std::int64_t steps) {
+Runnable open_graph(const Args& args, std::uint64_t seed) {
   const std::string backend = args.text("--backend", "cpu");
   std::unique_ptr<Target> target = make_target(backend, target_options(args, backend));
-  if (args.has("--trace-kernels") && !target) {
-    throw UsageError("--trace-kernels needs --backend cpu or cuda: only these have programs");
-  }
   if (args.has("--trust"))
     throw UsageError("--trust is for plans; " + args.words()[0] + " is none");
   ir::Graph graph = chosen_graph(load_checked(args), args);
@@ -184,10 +180,8 @@ Runnable open_graph(const Args& args, std::uint64_t seed, std::unique_ptr<Progre
   std::vector<std::string> names = fetch_names(graph, args);
   RunRequest request{graph.name, given_feeds(graph, args), names};
   add_random_feeds(graph, seed, request.feeds);
-  progress = std::make_unique<Progress>(graph, steps, args.has("--json"));
   // The one graph: its states do not depend on what else the package holds.
-  Session session = target ? Session({{graph}}, std::move(target), seed)
-                           : Session({{graph}}, watched(make_backend(backend), *progress), seed);
+  Session session({{graph}}, std::move(target), seed);
   return {std::move(session), std::move(graph), std::move(request), std::move(names)};
 }
 
@@ -204,14 +198,12 @@ void run_run(const Args& args) {
   const auto seed = static_cast<std::uint64_t>(args.whole("--seed", 0, 0));
   const bool json = args.has("--json");
   check_usage(args);
-  std::unique_ptr<Progress> progress;
-  Runnable runnable =
-      is_plan(args.words()[0]) ? open_plan(args, seed) : open_graph(args, seed, progress, steps);
+  Progress progress(steps, json);
+  Runnable runnable = is_plan(args.words()[0]) ? open_plan(args, seed) : open_graph(args, seed);
   Session& session = runnable.session;
   const ir::Graph& graph = runnable.graph;
   const RunRequest& request = runnable.request;
   const std::vector<std::string>& names = runnable.names;
-  if (!progress) progress = std::make_unique<Progress>(graph, steps, json);
   if (args.has("--weights")) {
     const std::string said =
         train::set_weights(session, model_named(args.words()[0]), args.text("--weights"));
@@ -220,12 +212,15 @@ void run_run(const Args& args) {
   set_states(session, args);
   const Arrays before = args.has("--against") ? states_of(session) : Arrays();
   session.prepare(request);
+  session.on_step([&](const program::Program& program, const program::Step& step) {
+    progress.part_done(program, step);
+  });
   const StepResults results =
-      run_steps(steps, names, json, *progress, [&] { return named(session.run(request), names); });
+      run_steps(steps, names, json, progress, [&] { return named(session.run(request), names); });
   write_results(args, results.fetched, [&] { return states_of(session); });
   Json result = json ? result_json(graph.name, names, results) : Json();
   if (!json) print_fetches(names, results.fetched);
-  if (args.has("--trace-kernels")) tell_kernels(*session.program(request), json, result);
+  if (args.has("--trace-kernels")) tell_kernels(session.program(request), json, result);
   if (!args.has("--against")) return json ? print_json(result) : void();
 
   const Comparison comparison =

@@ -1,4 +1,4 @@
-// Progress lines and the backend that reports to them.
+// Progress lines.
 #include "cli/progress.h"
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "cli/output.h"
 #include "cli/summary.h"
-#include "ops/table.h"
 
 namespace plait::cli {
 namespace {
@@ -15,36 +14,16 @@ constexpr double kWorthAnEstimate = 2;  // seconds
 constexpr double kRedrawEvery = 0.2;    // seconds, on a terminal
 constexpr double kPrintEvery = 10;      // seconds, elsewhere
 
-/// Passes everything on to another backend and counts.
-class Watched : public Backend {
- public:
-  Watched(std::unique_ptr<Backend> inner, Progress& progress)
-      : inner_(std::move(inner)), progress_(progress) {}
-  std::string_view name() const override { return inner_->name(); }
-  Decision supports(const Op& op) const override { return inner_->supports(op); }
-  std::vector<Array> execute(const NodeView& node,
-                             const std::vector<const Array*>& inputs) override {
-    std::vector<Array> results = inner_->execute(node, inputs);
-    progress_.node_done(node.where);
-    return results;
-  }
-
- private:
-  std::unique_ptr<Backend> inner_;
-  Progress& progress_;
-};
+/// Of one step of a program: a share of what its run takes.
+double work_of(const program::Step& step) {
+  const Dim work = step.operations + step.bytes_read + step.bytes_written;
+  return 1 + static_cast<double>(work.hi());
+}
 
 }  // namespace
 
-Progress::Progress(const ir::Graph& graph, std::int64_t steps, bool quiet)
-    : steps_(steps), quiet_(quiet), redraws_(quiet ? error_is_terminal() : output_is_terminal()) {
-  for (const ir::Node& node : graph.nodes) {
-    const Dim work = operations_of(graph, node) + bytes_of(graph, node);
-    const double weight = 1 + static_cast<double>(work.hi());
-    weights_[describe(graph, node)] = weight;
-    step_weight_ += weight;
-  }
-}
+Progress::Progress(std::int64_t steps, bool quiet)
+    : steps_(steps), quiet_(quiet), redraws_(quiet ? error_is_terminal() : output_is_terminal()) {}
 
 Progress::~Progress() {
   if (open_line_) print_error("\n");
@@ -72,12 +51,13 @@ void Progress::show(const std::string& line, bool final) {
   if (!quiet_) print(line + "\n");
 }
 
-void Progress::node_done(const std::string& where) {
-  const auto weight = weights_.find(where);
-  if (weight != weights_.end()) weight_done_ += weight->second;
+void Progress::part_done(const program::Program& program, const program::Step& part) {
+  work_done_ += work_of(part);
   if (seconds_since(start_) < kWorthAnEstimate) return;
   if (seconds_since(last_shown_) < (redraws_ ? kRedrawEvery : kPrintEvery)) return;
-  const double fraction = std::min(weight_done_ / std::max(step_weight_, 1.0), 1.0);
+  double all = 0;
+  for (const program::Step& step : program.steps) all += work_of(step);
+  const double fraction = std::min(work_done_ / all, 1.0);
   const std::string line =
       str("step ", step_ + 1, "/", steps_, "  ", static_cast<int>(100 * fraction), "%",
           eta(static_cast<double>(step_) + fraction));
@@ -94,12 +74,8 @@ double Progress::step_done(const std::string& results) {
            eta(static_cast<double>(step_))),
        step_ == steps_);
   step_start_ = Clock::now();
-  weight_done_ = 0;
+  work_done_ = 0;
   return seconds;
-}
-
-std::unique_ptr<Backend> watched(std::unique_ptr<Backend> inner, Progress& progress) {
-  return std::make_unique<Watched>(std::move(inner), progress);
 }
 
 }  // namespace plait::cli

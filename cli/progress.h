@@ -4,19 +4,16 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <unordered_map>
 
-#include "backends/backend.h"
-#include "ir/graph.h"
+#include "program/program.h"
 
 namespace plait::cli {
 
 class Progress {
  public:
   /// `quiet`: nothing goes to standard output (it carries JSON).
-  Progress(const ir::Graph& graph, std::int64_t steps, bool quiet);
+  Progress(std::int64_t steps, bool quiet);
   /// Ends a redrawn line that is still open.
   ~Progress();
   Progress(const Progress&) = delete;
@@ -24,8 +21,8 @@ class Progress {
 
   /// The clock starts now; loading and initial values are over.
   void start() { start_ = step_start_ = last_shown_ = Clock::now(); }
-  /// A node was computed; `where` is its description.
-  void node_done(const std::string& where);
+  /// One of the program's steps was computed, in their order.
+  void part_done(const program::Program& program, const program::Step& part);
   /// A step was computed; `results` is what to say of it. Returns its duration in seconds.
   double step_done(const std::string& results);
 
@@ -36,14 +33,10 @@ class Progress {
   std::string eta(double done) const;
   void show(const std::string& line, bool final);
 
-  std::unordered_map<std::string, double> weights_;  // of nodes, by description
-  double step_weight_ = 0, weight_done_ = 0;
+  double work_done_ = 0;  // of the step that runs
   std::int64_t steps_, step_ = 0;
   bool quiet_, redraws_, open_line_ = false;
   Clock::time_point start_ = Clock::now(), step_start_ = start_, last_shown_ = start_;
 };
-
-/// `inner`, telling `progress` of every node it has run. Both must outlive the result's use.
-std::unique_ptr<Backend> watched(std::unique_ptr<Backend> inner, Progress& progress);
 
 }  // namespace plait::cli

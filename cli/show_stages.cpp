@@ -86,16 +86,15 @@ std::vector<std::string> stages_of_steps() {
 std::string show_stage(const ir::Graph& graph, const Args& args) {
   Dump dump(args, graph.name);
   dump.write("input", ".plait", dump.is_wanted() ? ir::print(graph) : "");
-  PipelineOptions passes{.requested = {"expand"}, .stop_after = {}, .after_each = {}};
+  const std::string backend = args.text("--backend", "cpu");
+  const auto target = make_plan_target(backend, target_options(args, backend));
+  PipelineOptions passes = passes_for(*target);
   if (args.has("--grad")) passes.requested.push_back("differentiate");
   if (dump.is_wanted()) {
     passes.after_each = [&](const Pass& pass, const ir::Graph& after) {
       dump.write(pass.name, ".plait", ir::print(after));
     };
   }
-  const std::string backend = args.text("--backend", "cpu");
-  const auto target = make_plan_target(backend, target_options(args, backend));
-  passes.keep = [&](const NodeView& node) { return target->keeps(node); };
   const PipelineResult passed = run_pipeline(graph, passes);
   const plan::Options options{.fuse = !args.has("--no-fuse")};
   plan::Planning planning(passed.graph, *target, options, {});

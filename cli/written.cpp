@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <unordered_map>
 
 #include "backends/backends.h"
 #include "base/error.h"
@@ -18,37 +17,6 @@ namespace plait::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Passes everything on to another backend and notes when each node ran.
-class Timed : public Backend {
- public:
-  Timed(std::unique_ptr<Backend> inner, const ir::Graph& graph, io::RunTimes& times)
-      : inner_(std::move(inner)), times_(times) {
-    times_.nodes.resize(graph.nodes.size());
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      nodes_[describe(graph, graph.nodes[i])] = i;
-    }
-  }
-  std::string_view name() const override { return inner_->name(); }
-  Decision supports(const Op& op) const override { return inner_->supports(op); }
-  std::vector<Array> execute(const NodeView& node,
-                             const std::vector<const Array*>& inputs) override {
-    const Clock::time_point start = Clock::now();
-    std::vector<Array> results = inner_->execute(node, inputs);
-    const Clock::time_point end = Clock::now();
-    const auto seconds = [&](Clock::time_point t) {
-      return std::chrono::duration<double>(t - start_).count();
-    };
-    times_.nodes[nodes_.at(node.where)] = {seconds(start), seconds(end)};
-    return results;
-  }
-
- private:
-  std::unique_ptr<Backend> inner_;
-  io::RunTimes& times_;
-  std::unordered_map<std::string, std::size_t> nodes_;  // by description, which names a value
-  Clock::time_point start_ = Clock::now();
-};
 
 /// One run on the reference backend with random feeds; values that nothing reads are fetched too,
 /// so that every node runs.
@@ -67,8 +35,18 @@ io::RunTimes times_of(const ir::Graph& graph) {
       }
     }
   }
-  io::RunTimes times;
-  Session session({{graph}}, std::make_unique<Timed>(make_backend("ref"), graph, times));
+  Session session({{graph}}, make_target("ref"));
+  session.prepare(request);
+  const Clock::time_point start = Clock::now();
+  double before = 0;
+  io::RunTimes times{std::vector<io::NodeTime>(graph.nodes.size())};
+  session.on_step([&](const program::Program&, const program::Step& step) {
+    const double now = std::chrono::duration<double>(Clock::now() - start).count();
+    const ir::ValueId value = graph.find_value(step.name);
+    const ir::NodeId node = value == ir::kNone ? ir::kNone : graph.value(value).producer;
+    if (node != ir::kNone) times.nodes.at(static_cast<std::size_t>(node)) = {before, now};
+    before = now;
+  });
   static_cast<void>(session.run(request));
   return times;
 }

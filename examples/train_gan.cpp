@@ -62,7 +62,7 @@ int main() try {
   ir::Package package;
   package.graphs.push_back(d_step(gan));
   package.graphs.push_back(g_step(gan));
-  Session session(std::move(package), make_backend("ref"), /*seed=*/1);
+  Session session(std::move(package), make_target("ref"), /*seed=*/1);
   std::mt19937 random(1);
   double centre[2] = {};  // of what the generator drew in the last 100 steps
   for (int step = 1; step <= kSteps; ++step) {

@@ -20,7 +20,7 @@ int main() try {
 
   ir::Package package;
   package.graphs.push_back(b.take());
-  Session session(std::move(package), make_backend("ref"), /*seed=*/1);
+  Session session(std::move(package), make_target("ref"), /*seed=*/1);
   const Arrays feeds{{"x", Array::of(DType::f32, {4, 2}, {0, 0, 0, 1, 1, 0, 1, 1})},
                      {"t", Array::of(DType::f32, {4, 1}, {0, 1, 1, 0})}};
   Arrays result;

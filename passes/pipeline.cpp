@@ -57,9 +57,12 @@ void want_pass(std::string_view name) {
 }
 
 bool is_asked(const Pass& pass, const PipelineOptions& options) {
-  const auto& names = options.requested;
-  return !pass.on_request || pass.name == options.stop_after ||
-         std::find(names.begin(), names.end(), pass.name) != names.end();
+  const auto has = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), pass.name) != names.end();
+  };
+  if (has(options.requested)) return true;
+  if (!options.only.empty()) return has(options.only);
+  return !pass.on_request || pass.name == options.stop_after;
 }
 
 ir::Graph run_timed(const Pass& pass, const ir::Graph& graph, const PipelineOptions& options,
@@ -93,6 +96,7 @@ std::vector<std::string> pass_names() {
 
 PipelineResult run_pipeline(const ir::Graph& graph, const PipelineOptions& options) {
   for (const std::string& name : options.requested) want_pass(name);
+  for (const std::string& name : options.only) want_pass(name);
   if (!options.stop_after.empty()) want_pass(options.stop_after);
   PipelineResult result{graph, {}, {}};
   for (const Pass& pass : kPipeline) {

@@ -42,10 +42,11 @@ struct PassTiming {
 };
 
 struct PipelineOptions {
-  std::vector<std::string> requested;                             // passes that run only on request
-  std::string stop_after;                                         // empty: run all
-  std::function<void(const Pass&, const ir::Graph&)> after_each;  // dumps
-  Keep keep{};                                                    // composites; none when empty
+  std::vector<std::string> requested{};                             // that run only on request
+  std::string stop_after{};                                         // empty: run all
+  std::function<void(const Pass&, const ir::Graph&)> after_each{};  // dumps
+  Keep keep{};                                                      // composites; none when empty
+  std::vector<std::string> only{};  // besides those requested; empty: all
 };
 
 struct PipelineResult {

@@ -267,13 +267,17 @@ class Assignment {
         note("in place", n.state, "every reader of what it was has run");
         continue;
       }
-      note("copied", n.state, "something still reads what it was, or it is another value's too");
+      note("copied", n.state,
+           target_.is_node_by_node()
+               ? "states are replaced together, behind the last node"
+               : "something still reads what it was, or it is another value's too");
       insert_step(draft_.steps.size(),
                   copy_step(source_of(n.value), old, n.state, target_, draft_));
     }
   }
 
   bool in_place(ViewId old, ViewId next, int step, int last_reader) const {
+    if (target_.is_node_by_node()) return false;
     if (last_reader < step) return true;
     return last_reader == step && overwrites(draft_.steps[at(step)], old, next);
   }

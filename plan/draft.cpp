@@ -117,7 +117,7 @@ class Drafting {
   }
 
   bool is_small() const {
-    if (!largest_.empty()) return false;
+    if (!largest_.empty() || target_.is_node_by_node()) return false;
     std::int64_t total = 0;
     std::size_t calls = s_.grouping.groups.size();
     for (std::size_t n = 0; n < s_.graph.nodes.size(); ++n) {
@@ -419,9 +419,9 @@ bool reads_whole(const Step& step, ViewId view) {
   });
 }
 
-DraftStep copy_step(ViewId from, ViewId to, const std::string& name, const Target& target,
-                    Draft& draft) {
-  const ir::Type& type = draft.views[to.index()].type;
+namespace {
+
+loop::Kernel copy_kernel(const ir::Type& type) {
   loop::Kernel k;
   const Dim count = type.elements();
   k.inner = {{"$i0", count}};
@@ -438,21 +438,37 @@ DraftStep copy_step(ViewId from, ViewId to, const std::string& name, const Targe
   k.lets = {let};
   k.stores = {{0, 1, i}};
   collapse(k);
+  return k;
+}
+
+}  // namespace
+
+DraftStep copy_step(ViewId from, ViewId to, const std::string& name, const Target& target,
+                    Draft& draft) {
+  const ir::Type& type = draft.views[to.index()].type;
   DraftStep d;
-  PrintedLoop p = target.print(k, draft.single_kernel);
-  draft.texts.emplace(p.call.function.name, p.text);
-  p.call.arguments = {{from, Access::kRead}, {to, Access::kWrite}};
-  p.call.work = count;
   d.step.name = name;
   d.step.kind = "copy";
   d.step.nodes = {draft.is_copy(from) ? name : draft.views[from.index()].name};
   const double bytes = static_cast<double>(type.bytes().hi());
-  const Choice choice = target.choose(p.call, {.bytes = 2 * bytes}, {});
+  Choice choice;
+  if (target.is_node_by_node()) {
+    HandCall call{"copy", {}, {type}, {type}, {from}, {to}, {}};
+    choice = target.choose(call, {.bytes = 2 * bytes}, {});
+    d.step.calls.emplace_back(std::move(call));
+  } else {
+    const loop::Kernel k = copy_kernel(type);
+    PrintedLoop p = target.print(k, draft.single_kernel);
+    draft.texts.emplace(p.call.function.name, p.text);
+    p.call.arguments = {{from, Access::kRead}, {to, Access::kWrite}};
+    p.call.work = type.elements();
+    choice = target.choose(p.call, {.bytes = 2 * bytes}, {});
+    d.kernels = {{std::make_shared<const loop::Kernel>(k), {from, to}}};
+    d.step.calls.emplace_back(std::move(p.call));
+  }
   d.step.kernel = choice.kernel;
   d.step.predict(choice.predicted.seconds, choice.predicted.bound);
   d.step.bytes_read = d.step.bytes_written = type.bytes();
-  d.kernels = {{std::make_shared<const loop::Kernel>(k), {from, to}}};
-  d.step.calls.emplace_back(std::move(p.call));
   return d;
 }
 

@@ -164,18 +164,20 @@ void count_operations(const loop::Expr& e, NodeFacts& f) {
   }
 }
 
-NodeFacts facts_of(const ir::Graph& graph, const ir::Node& node) {
+NodeFacts facts_of(const ir::Graph& graph, const ir::Node& node, Nodes nodes) {
   if (node.opaque) {
     fail("[", node.op, "] cannot be run: Plait lacks it, or this form of it (",
          describe(graph, node), ")");
   }
   const NodeView view = view_of(graph, node);
-  check(!view.op.decompose, "[", node.op, "] is planned before it was expanded");
   NodeFacts f;
-  if (!has_nest(view.op)) {
-    f.kind = view.op.inputs.empty() ? Kind::kConstant : Kind::kHand;
+  const bool constant = view.op.inputs.empty() && !has_nest(view.op);
+  if (constant || nodes == Nodes::kAsTheyAre) {
+    f.kind = constant ? Kind::kConstant : Kind::kHand;
     return f;
   }
+  check(!view.op.decompose, "[", node.op, "] is planned before it was expanded");
+  if (!has_nest(view.op)) return f;
   f.nest = nest_of(view);
   for (const loop::IndexVar& v : f.nest.vars) f.out_rank += v.reduced ? 0 : 1;
   for (const loop::Access& a : f.nest.loads) f.loads.push_back(load_facts(a, f.nest));
@@ -208,12 +210,12 @@ std::string key_of(const ir::Graph& graph, const ir::Node& node) {
 
 }  // namespace
 
-Facts::Facts(const ir::Graph& graph) {
+Facts::Facts(const ir::Graph& graph, Nodes nodes) {
   std::unordered_map<std::string, std::size_t> known;
   number_.reserve(graph.nodes.size());
   for (const ir::Node& node : graph.nodes) {
     const auto [it, added] = known.emplace(key_of(graph, node), distinct_.size());
-    if (added) distinct_.push_back(facts_of(graph, node));
+    if (added) distinct_.push_back(facts_of(graph, node, nodes));
     number_.push_back(it->second);
   }
 }

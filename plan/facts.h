@@ -42,12 +42,15 @@ struct NodeFacts {
   int out_rank = 0;              // variables of the nest that are the output's
 };
 
+/// Whether nodes are planned by what their ops say of them, or each as it is, by hand.
+enum class Nodes { kByOp, kAsTheyAre };
+
 /// Of every node of a graph. Nodes of one op, attributes and types share theirs: a network's layers
 /// repeat.
 class Facts {
  public:
   /// UserError on an opaque node: it cannot be run.
-  explicit Facts(const ir::Graph& graph);
+  explicit Facts(const ir::Graph& graph, Nodes nodes = Nodes::kByOp);
 
   const NodeFacts& operator[](std::size_t node) const { return distinct_[number_[node]]; }
   /// Nodes of one number share their facts.

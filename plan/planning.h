@@ -25,7 +25,7 @@ struct Planning {
 
   const ir::Graph& given;
   const Target& target;
-  const Options& options;
+  const Options options;
   const program::StateTable table;  // that the program shares
   DimBindings largest;              // every symbol at the end of its range
   Tuning tuning;

@@ -27,7 +27,7 @@ void keep_rounded(Planning& p) {
 }
 
 void facts(Planning& p) {
-  p.facts.emplace(p.graph());
+  p.facts.emplace(p.graph(), p.target.is_node_by_node() ? Nodes::kAsTheyAre : Nodes::kByOp);
   p.advanced.clear();
   for (const ir::NextState& n : p.graph().nexts) {
     p.advanced.insert(p.graph().find_state(n.state)->value);
@@ -112,13 +112,17 @@ constexpr Stage kStages[] = {
 
 Planning::Planning(const ir::Graph& graph, const Target& target, const Options& options,
                    const TuningResults& tuned, const program::StateTable& table)
-    : given(graph), target(target), options(options), table(table), tuning{options.measure, tuned} {
+    : given(graph),
+      target(target),
+      options(target.is_node_by_node() ? Options{.fuse = false, .reorder = false} : options),
+      table(table),
+      tuning{options.measure, tuned} {
   program.graph_name = graph.name;
   program.graph_text = ir::print(graph);
   program.backend = target.name();
   program.target = target.identity();
   program.device = target.device();
-  program.options = options;
+  program.options = this->options;
   program.threads = target.threads();
   program.streams = target.streams();
   program.symbols = symbols_of(graph);

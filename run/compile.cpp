@@ -8,7 +8,6 @@
 #include "base/build_id.h"
 #include "base/hash.h"
 #include "codegen/cache.h"
-#include "passes/pipeline.h"
 
 namespace plait {
 namespace {
@@ -32,13 +31,20 @@ std::optional<program::Program> kept_program(std::uint64_t key,
 
 }  // namespace
 
+PipelineOptions passes_for(const Target& target) {
+  if (target.is_node_by_node()) return {.only = {"dead"}};
+  return {.requested = {"expand"},
+          .keep = [&target](const NodeView& node) { return target.keeps(node); }};
+}
+
 Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequest& request) {
   const auto start = std::chrono::steady_clock::now();
   const auto since = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   Compiled out;
-  const bool use_cache = request.use_cache && !build_id().empty();
+  // A program that is the graph as it is comes faster than its file.
+  const bool use_cache = request.use_cache && !target.is_node_by_node() && !build_id().empty();
   const std::string how = target.build() + build_id() + (request.passes ? "" : " expanded");
   const std::uint64_t key =
       use_cache ? fnv1a64(how, plan::program_hash(graph, target, request.plan, request.table)) : 0;
@@ -50,11 +56,9 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
       return out;
     }
   }
-  PipelineResult passed =
-      run_pipeline(graph, {.requested = {"expand"},
-                           .stop_after = request.passes ? "" : "expand",
-                           .after_each = {},
-                           .keep = [&](const NodeView& node) { return target.keeps(node); }});
+  PipelineOptions passes = passes_for(target);
+  if (!request.passes) passes.stop_after = "expand";
+  PipelineResult passed = run_pipeline(graph, passes);
   out.passes_seconds = since();
   out.program = plan::make_program(passed.graph, target, request.plan,
                                    request.tuned.value_or(TuningResults{}), request.table);

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "passes/pipeline.h"
 #include "plan/make_program.h"
 #include "program/program.h"
 
@@ -23,6 +24,9 @@ struct Compiled {
   double seconds = 0;         // passes and planning, or reading what was kept
   double passes_seconds = 0;  // of these
 };
+
+/// What is done with a graph before it is planned for a target, which must outlive this.
+PipelineOptions passes_for(const Target& target);
 
 /// UserError on what the target cannot run.
 Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequest& request = {});

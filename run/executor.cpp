@@ -190,7 +190,7 @@ std::map<std::string, Array> Executor::fetches() const {
   return out;
 }
 
-void Executor::run() {
+void Executor::run(const StepDone& done) {
   begin_run();
   fill_region(work(), placement_.work);
   const char* error = nullptr;
@@ -199,7 +199,10 @@ void Executor::run() {
     const std::string by = culprits(*program_, nullptr, error);
     throw RunError(str(error, " (", by, by.empty() ? "" : ", ", "in ", program_->graph_name, ")"));
   }
-  run_steps([](std::size_t) {}, [](std::size_t) {});
+  run_steps([](std::size_t) {},
+            [&](std::size_t i) {
+              if (done) done(*program_, program_->steps[i]);
+            });
 }
 
 void Executor::wait() const {

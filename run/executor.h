@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,9 @@
 #include "run/memory.h"
 
 namespace plait {
+
+/// A step of a program is done.
+using StepDone = std::function<void(const program::Program&, const program::Step&)>;
 
 class Executor {
  public:
@@ -49,8 +53,9 @@ class Executor {
   /// What a view's memory holds at this moment; steps write over each other's.
   Array value(program::ViewId view) const { return take(view); }
 
-  /// One step of the program. RunError names the kernel and what went wrong.
-  void run();
+  /// The program, once. RunError names the kernel and what went wrong. `done`: see
+  /// Session::on_step.
+  void run(const StepDone& done = {});
   /// The same with the target's own clock, where it has one: seconds per kernel, else false.
   bool run_timed(std::vector<double>& seconds);
   /// Several runs on the same feeds as one launch, timed by the target's own clock; false where

@@ -1,5 +1,5 @@
-// Runs graphs node by node over a backend: values live until their last reader, states advance
-// together once everything has been computed.
+// Programs by graph and fetches, made when they are first asked for; states wait until a program
+// has room for them.
 #include "run/session.h"
 
 #include <sys/sysinfo.h>
@@ -56,57 +56,12 @@ Arrays initial_values(const std::vector<ir::State>& states, std::uint64_t seed) 
   return out;
 }
 
-/// The values of a graph while it runs: feeds and states are borrowed, the others are made by
-/// nodes and freed when their last reader is done.
-class Values {
- public:
-  explicit Values(std::size_t count) : known_(count, nullptr), made_(count), readers_(count, 0) {}
-
-  void borrow(ir::ValueId id, const Array& array) { known_[at(id)] = &array; }
-  void add_reader(ir::ValueId id) {
-    if (id != ir::kNone) ++readers_[at(id)];
-  }
-  bool is_read(ir::ValueId id) const { return readers_[at(id)] > 0; }
-
-  const Array* get(ir::ValueId id) const { return id == ir::kNone ? nullptr : known_[at(id)]; }
-  void put(ir::ValueId id, Array array) {
-    if (!is_read(id)) return;
-    made_[at(id)] = std::move(array);
-    known_[at(id)] = &made_[at(id)];
-  }
-  /// One reader is done.
-  void drop(ir::ValueId id) {
-    if (id != ir::kNone && --readers_[at(id)] == 0) made_[at(id)] = Array();
-  }
-  /// The last thing one reader does: copies, or moves where it is the last reader.
-  Array take(ir::ValueId id) {
-    const bool last = --readers_[at(id)] == 0 && known_[at(id)] == &made_[at(id)];
-    return last ? std::move(made_[at(id)]) : *known_[at(id)];
-  }
-
- private:
-  std::vector<const Array*> known_;
-  std::vector<Array> made_;
-  std::vector<int> readers_;
-};
-
 void check_array(std::string_view what, const std::string& name, const Array& array,
                  const ir::Type& type, const DimBindings& sizes = {}) {
   Shape shape = type.shape;
   for (Dim& d : shape) d = d.substitute(sizes);
   if (array.dtype() == type.dtype && shape_of(array.sizes()) == shape) return;
   fail(what, " '", name, "' is ", type_text(array), ", the graph wants ", type);
-}
-
-void check_symbols(const ir::Package& package) {
-  std::vector<std::string> ranges, examples;
-  for (const auto& [name, symbol] : symbols_of(package)) {
-    ranges.push_back(str(name, " (", symbol.lo(), "..", symbol.hi(), ")"));
-    examples.push_back(str(name, "=", symbol.lo()));
-  }
-  if (ranges.empty()) return;
-  fail("sizes must be numbers before a graph can run: ", join(ranges, ", "),
-       ". Set them first, as `--set ", join(examples, ","), "` does");
 }
 
 void check_feeds(const ir::Graph& graph, const Arrays& feeds, const DimBindings& sizes = {}) {
@@ -144,52 +99,6 @@ std::vector<ir::Fetch> fetches_of(const ir::Graph& graph, const std::vector<std:
     fetches.push_back({name, id});
   }
   return fetches;
-}
-
-/// Nodes that some fetch or next state depends on; their operands get their readers.
-std::vector<const ir::Node*> needed_nodes(const ir::Graph& graph,
-                                          const std::vector<ir::Fetch>& fetches, Values& values) {
-  for (const ir::Fetch& f : fetches) values.add_reader(f.value);
-  for (const ir::NextState& n : graph.nexts) values.add_reader(n.value);
-  std::vector<const ir::Node*> needed;
-  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    const auto& outputs = node->outputs;
-    if (std::none_of(outputs.begin(), outputs.end(), [&](auto id) { return values.is_read(id); })) {
-      continue;
-    }
-    for (ir::ValueId id : node->inputs) values.add_reader(id);
-    needed.push_back(&*node);
-  }
-  std::reverse(needed.begin(), needed.end());
-  return needed;
-}
-
-void check_runnable(const ir::Graph& graph, const ir::Node& node, const Backend& backend) {
-  if (node.opaque) {
-    fail("[", node.op, "] cannot be run: Plait lacks it, or this form of it (",
-         describe(graph, node), ")");
-  }
-  const Decision decision = backend.supports(op_named(node.op));
-  if (!decision) {
-    fail("[", node.op, "] cannot be run on ", backend.name(), ": ", decision.why, " (",
-         describe(graph, node), ")");
-  }
-}
-
-void execute(const ir::Graph& graph, const ir::Node& node, Backend& backend, Values& values) {
-  std::vector<const Array*> inputs;
-  for (ir::ValueId id : node.inputs) inputs.push_back(values.get(id));
-  std::vector<Array> results = backend.execute(view_of(graph, node), inputs);
-  check(results.size() == node.outputs.size(), backend.name(), " gave ", results.size(),
-        " results for ", describe(graph, node));
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const ir::Type& type = graph.type(node.outputs[i]);
-    check(results[i].dtype() == type.dtype && shape_of(results[i].sizes()) == type.shape,
-          backend.name(), " gave ", type_text(results[i]), " for ", describe(graph, node),
-          ", stated as ", type);
-    values.put(node.outputs[i], std::move(results[i]));
-  }
-  for (ir::ValueId id : node.inputs) values.drop(id);
 }
 
 std::string key_of(const ir::Graph& graph, const std::vector<ir::Fetch>& fetches) {
@@ -235,34 +144,20 @@ class Session::Use {
   std::atomic_flag& taken_;
 };
 
-Session::Session(ir::Package package, std::unique_ptr<Backend> backend, std::uint64_t seed)
-    : package_(std::move(package)), backend_(std::move(backend)) {
-  ir::verify(package_);
-  check_symbols(package_);
-  start(seed);
-}
-
 Session::Session(ir::Package package, std::unique_ptr<Target> target, std::uint64_t seed,
                  CompileRequest request)
     : package_(std::move(package)), target_(std::move(target)), compile_(std::move(request)) {
   ir::verify(package_);
-  start(seed);
-}
-
-Session make_session(ir::Package package, std::string_view backend, std::uint64_t seed,
-                     int threads) {
-  if (std::unique_ptr<Target> target = make_target(backend, threads)) {
-    return Session(std::move(package), std::move(target), seed);
-  }
-  return Session(std::move(package), make_backend(backend), seed);
-}
-
-void Session::start(std::uint64_t seed) {
   for (const ir::Graph& graph : package_.graphs) verify_types(graph);
   verify_step_counters(package_);
   const std::vector<ir::State> states = state_table(package_);
   for (const ir::State& state : states) types_.emplace(state.name, state.type);
   states_ = initial_values(states, seed);
+}
+
+Session make_session(ir::Package package, std::string_view backend, std::uint64_t seed,
+                     int threads) {
+  return Session(std::move(package), make_target(backend, threads), seed);
 }
 
 std::unique_ptr<Executor> Session::load(program::Program program) {
@@ -309,23 +204,23 @@ std::int64_t Session::planned_bytes() const {
 
 void Session::prepare(const RunRequest& request) {
   const Use use(*this);
-  if (target_) loaded(request);
+  loaded(request);
 }
 
 void Session::use_program(const RunRequest& request, program::Program program) {
   const Use use(*this);
-  check(target_ != nullptr, "a program for a backend that runs graphs");
   const ir::Graph& graph = find_graph(package_, request.graph);
   Loaded& place = programs_[key_of(graph, fetches_of(graph, request.fetches))];
   place = {load(std::move(program)), {}};
 }
 
-const program::Program* Session::program(const RunRequest& request) {
+const program::Program& Session::program(const RunRequest& request) {
   const Use use(*this);
-  return target_ ? &loaded(request).executor->program() : nullptr;
+  return loaded(request).executor->program();
 }
 
-Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
+Arrays Session::run(const RunRequest& request, const Ahead& ahead) {
+  const Use use(*this);
   const ir::Graph& graph = find_graph(package_, request.graph);
   Loaded& current = loaded(request);
   Executor& executor = *current.executor;
@@ -344,7 +239,7 @@ Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
   for (const auto& [name, array] : request.feeds) {
     if (!fed.count(name)) executor.set_feed(name, array);
   }
-  executor.run();
+  executor.run(on_step_);
   const Arrays* next = ahead && executor.runs_beside() ? ahead() : nullptr;
   if (next) {
     for (const auto& [name, array] : *next) {
@@ -352,29 +247,6 @@ Arrays Session::run_compiled(const RunRequest& request, const Ahead& ahead) {
     }
   }
   return executor.fetches();
-}
-
-Arrays Session::run(const RunRequest& request, const Ahead& ahead) {
-  const Use use(*this);
-  if (target_) return run_compiled(request, ahead);
-  const ir::Graph& graph = find_graph(package_, request.graph);
-  check_feeds(graph, request.feeds);
-  const std::vector<ir::Fetch> fetches = fetches_of(graph, request.fetches);
-  Values values(graph.values.size());
-  for (ir::ValueId id : graph.feeds) values.borrow(id, request.feeds.at(graph.value(id).name));
-  for (const ir::StateUse& use : graph.states) {
-    values.borrow(use.value, states_.at(use.state.name));
-  }
-  const std::vector<const ir::Node*> nodes = needed_nodes(graph, fetches, values);
-  for (const ir::Node* node : nodes) check_runnable(graph, *node, *backend_);
-  for (const ir::Node* node : nodes) execute(graph, *node, *backend_, values);
-
-  Arrays results, nexts;
-  for (const ir::Fetch& f : fetches) results.insert_or_assign(f.name, values.take(f.value));
-  for (const ir::NextState& n : graph.nexts) nexts.emplace(n.state, values.take(n.value));
-  // Nothing below can fail: the states advance all together.
-  for (auto& [name, array] : nexts) states_.find(name)->second = std::move(array);
-  return results;
 }
 
 Array Session::state(const std::string& name) const {

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/backend.h"
 #include "ir/graph.h"
 #include "run/compile.h"
 #include "run/executor.h"
@@ -34,29 +33,31 @@ struct RunRequest {
 /// UserError, and the states stay as they are.
 class Session {
  public:
-  /// Verifies the package. States get their initial values from the seed.
-  Session(ir::Package package, std::unique_ptr<Backend> backend, std::uint64_t seed = 0);
-  /// The same, compiled: each graph becomes a program for the target when it first runs, over the
-  /// states as the programs before it laid them out.
+  /// Verifies the package. States get their initial values from the seed. Each graph becomes a
+  /// program for the target when it first runs, over the states as the programs before it laid them
+  /// out.
   Session(ir::Package package, std::unique_ptr<Target> target, std::uint64_t seed = 0,
           CompileRequest request = {});
 
   /// Runs one graph once. UserError on a missing, unknown or ill-typed feed, on an opaque node or
-  /// on an op the backend lacks; the states then are as they were before.
+  /// on an op the backend lacks; the states then are as they were before. On `ref` they are so
+  /// after a RunError, too.
   /// Where the run goes on behind the caller's back, `ahead` is asked meanwhile for the feeds of
   /// the next run of this graph with these fetches (null: none), which travel beside it. That run
   /// is then given the same arrays, unchanged, and says `ahead`.
   using Ahead = std::function<const Arrays*()>;
   Arrays run(const RunRequest& request, const Ahead& ahead = {});
 
-  /// Compiles what the request needs, where the backend runs programs: run() then starts at once.
-  /// Of the request's feeds nothing is read.
+  /// Compiles what the request needs: run() then starts at once. Of the request's feeds nothing is
+  /// read.
   void prepare(const RunRequest& request);
   /// Takes this program for the request, instead of compiling one. It must be of the same graph
   /// and fetches, for this target, over table() (plan::program_hash).
   void use_program(const RunRequest& request, program::Program program);
-  /// The program that runs the request, compiled if it was not; null where the backend has none.
-  const program::Program* program(const RunRequest& request);
+  /// The program that runs the request, compiled if it was not.
+  const program::Program& program(const RunRequest& request);
+  /// Is told of every step that is done, where a program runs step by step.
+  void on_step(StepDone done) { on_step_ = std::move(done); }
 
   /// Of the programs so far.
   const program::StateTable& table() const;
@@ -80,25 +81,23 @@ class Session {
   };
 
   class Use;
-  void start(std::uint64_t seed);
-  Arrays run_compiled(const RunRequest& request, const Ahead& ahead);
   std::unique_ptr<Executor> load(program::Program program);
   Loaded& loaded(const RunRequest& request);
   /// Writes the states that wait to where the programs have them.
   void place_states();
 
   ir::Package package_;
-  std::unique_ptr<Backend> backend_;
   std::unique_ptr<Target> target_;
   std::shared_ptr<PackageMemory> memory_;  // of the programs; made by the first
   CompileRequest compile_{};
   std::map<std::string, Loaded> programs_;  // by graph and fetches
   std::map<std::string, ir::Type> types_;   // of all states
-  Arrays states_;                           // all; of a target those that are not in memory yet
+  Arrays states_;                           // those that are not in memory yet
+  StepDone on_step_;
   std::unique_ptr<std::atomic_flag> in_use_ = std::make_unique<std::atomic_flag>();
 };
 
-/// On a backend by name, whether it runs graphs or programs. UserError when there is none.
+/// On a backend by name. UserError when there is none.
 Session make_session(ir::Package package, std::string_view backend, std::uint64_t seed = 0,
                      int threads = 0);
 

@@ -13,7 +13,6 @@ import sys
 import tempfile
 
 ALL = ("*",)
-BACKEND = "backends/backend.h"
 RUNTIME = "backends/runtime.h"
 TARGET = "backends/target.h"
 CACHE = "codegen/cache.h"
@@ -31,8 +30,8 @@ ROOMS = {
     "backends": ("ops", "loop", "codegen", "program"),
     "plan": ("ops", "loop", "program", TARGET),
     "profile": ("base",),
-    "dist": ("base", BACKEND),
-    "run": ("plan", "program", "passes", BACKEND, RUNTIME, "backends/backends.h", CACHE, "dist", "profile"),
+    "dist": ("base",),
+    "run": ("plan", "program", "passes", RUNTIME, "backends/backends.h", CACHE, "dist", "profile"),
     "io": ("passes",),
     "report": ("io",),
     "nn": ("passes",),
@@ -181,8 +180,8 @@ def may_not(path, line, target, may):
 PLAN_MAY = "base, ir, loop, program, ops, backends/target.h"
 NN_MAY = "base, ir, loop, ops, passes"
 RUN_MAY = (
-    "base, ir, loop, program, ops, passes, plan, profile, dist, backends/backend.h, backends/backends.h, "
-    "backends/runtime.h, backends/target.h, codegen/cache.h"
+    "base, ir, loop, program, ops, passes, plan, profile, dist, backends/backends.h, backends/runtime.h, "
+    "backends/target.h, codegen/cache.h"
 )
 CASES = {
     # right
@@ -190,8 +189,7 @@ CASES = {
     "ir/graph.cpp": (OPENING + '#include "base/a.h"\n#include "ir/graph.h"\n', ""),
     "ops/op.h": (OPENING + '#include "base/a.h"\n#include "loop/b.h"\n#include "op.h"\n', ""),
     "plan/place/place.cpp": (OPENING + '#include "backends/target.h"\n', ""),
-    "run/walk.cpp": (OPENING + '#include "backends/backend.h"\n#include "plan/p.h"\n', ""),
-    "dist/mesh.cpp": (OPENING + '#include "backends/backend.h"\n', ""),
+    "run/walk.cpp": (OPENING + '#include "backends/runtime.h"\n#include "plan/p.h"\n', ""),
     "models/gpt2.cpp": (OPENING + '#include "nn/n.h"\n#include "passes/p.h"\n', ""),
     "plait/plait.h": (OPENING + '#include "nn/n.h"\n#include "run/r.h"\n', ""),
     "train/trainer.cpp": (OPENING + '#include "io/i.h"\n#include "models/m.h"\n', ""),
@@ -211,16 +209,16 @@ CASES = {
     "ir/dots.h": (OPENING + '#include "../ops/o.h"', may_not("ir/dots.h", 2, "ops/o.h", "base")),
     "ir/test.h": (OPENING + '#include "tests/t.h"', may_not("ir/test.h", 2, "tests/t.h", "base")),
     "plan/rest.cpp": (
-        OPENING + '#include "backends/backend.h"\n',
-        may_not("plan/rest.cpp", 2, "backends/backend.h", PLAN_MAY),
+        OPENING + '#include "backends/runtime.h"\n',
+        may_not("plan/rest.cpp", 2, "backends/runtime.h", PLAN_MAY),
     ),
     "run/rest.cpp": (
-        OPENING + '#include "backends/ref/ref.h"\n',
-        may_not("run/rest.cpp", 2, "backends/ref/ref.h", RUN_MAY),
+        OPENING + '#include "backends/ref/target.h"\n',
+        may_not("run/rest.cpp", 2, "backends/ref/target.h", RUN_MAY),
     ),
     "dist/rest.cpp": (
         OPENING + '#include "backends/cuda/c.h"\n',
-        may_not("dist/rest.cpp", 2, "backends/cuda/c.h", "base, backends/backend.h"),
+        may_not("dist/rest.cpp", 2, "backends/cuda/c.h", "base"),
     ),
     "nn/run.cpp": (OPENING + '#include "run/r.h"\n', may_not("nn/run.cpp", 2, "run/r.h", NN_MAY)),
     "ops/long.cpp": (OPENING * (MAX_LINES + 1), "ops/long.cpp:801: 801 lines, over 800: split it"),

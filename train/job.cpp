@@ -92,10 +92,6 @@ void make_session(Job& job, ir::Package package) {
   job.step = {"train", {}, {}};
   job.eval = evaluation_request(package);
   std::unique_ptr<Target> target = make_target(backend, options);
-  if (!target) {
-    job.session = std::make_unique<Session>(std::move(package), make_backend(backend), seed);
-    return;
-  }
   const Target& kept = *target;
   job.threads = target->threads();
   job.session = std::make_unique<Session>(std::move(package), std::move(target), seed);
@@ -103,7 +99,7 @@ void make_session(Job& job, ir::Package package) {
   if (job.config.eval.every > 0) requests.push_back(&job.eval);
   for (const RunRequest* request : requests) {
     load_program(*job.session, {*request, kept}, *job.folder, job.notes);
-    const program::Program& program = *job.session->program(*request);
+    const program::Program& program = job.session->program(*request);
     if (request != &job.step) continue;
     for (const program::Step& step : program.steps) {
       job.operations += static_cast<double>(evaluate(step.operations, {}));

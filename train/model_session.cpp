@@ -12,10 +12,7 @@ Session model_session(ir::Package package, const Config& config) {
   options.threads = static_cast<int>(config.train.threads);
   options.tf32 = config.train.fp32 == "tf32";
   options.fast = config.train.fast;
-  const std::string& backend = config.train.backend;
-  std::unique_ptr<Target> target = make_target(backend, options);
-  return target ? Session(std::move(package), std::move(target), seed)
-                : Session(std::move(package), make_backend(backend), seed);
+  return Session(std::move(package), make_target(config.train.backend, options), seed);
 }
 
 void give_weights(Session& session, const Tensors& weights, const std::string& where) {

@@ -76,7 +76,7 @@ void load_program(Session& session, const Wanted& wanted, RunFolder& folder,
     }
     if (other.empty()) return;
   }
-  folder.write(name, program::to_bytes(*session.program(wanted.request)));
+  folder.write(name, program::to_bytes(session.program(wanted.request)));
   folder.write(name + ".json", io::Json{{"hash", now.hash}, {"build", now.build}}.dump() + "\n");
 }
 

@@ -10,7 +10,7 @@
 #include "backends/cpu/batch.h"
 #include "backends/cpu/contract/contract.h"
 #include "backends/cpu/pool.h"
-#include "backends/cpu/region.h"
+#include "backends/region.h"
 #include "base/at.h"
 #include "codegen/compile.h"
 #include "codegen/print_c.h"

@@ -5,13 +5,15 @@
 
 #include "ops/samples.h"
 #include "ops/table.h"
+#include "run/session.h"
+#include "tests/raises.h"
 
 namespace plait {
 namespace {
 
 TEST(Backends, UnknownNameListsWhatThereIs) {
   try {
-    make_backend("rfe");
+    make_target("rfe");
     FAIL() << "made a backend that does not exist";
   } catch (const UserError& e) {
     EXPECT_STREQ(
@@ -22,37 +24,34 @@ TEST(Backends, UnknownNameListsWhatThereIs) {
 }
 
 TEST(Backends, NullMakesZerosOfTheRightTypeForEveryOp) {
-  auto null = make_backend("null");
   for (const Op* op : all_ops()) {
     const Sample sample = samples_of(*op)[0];
     const ir::Graph graph = sample_graph(*op, sample);
-    const std::vector<Array> feeds = sample_feeds(sample, DType::f32, 1);
-    std::vector<const Array*> inputs;
-    std::size_t next = 0;
-    const ir::Node& node = graph.nodes[0];
-    for (ir::ValueId id : node.inputs) {
-      inputs.push_back(id == ir::kNone ? nullptr : &feeds[next++]);
+    const std::vector<Array> given = sample_feeds(sample, DType::f32, 1);
+    Arrays feeds;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      feeds.emplace(graph.value(graph.feeds[i]).name, given[i]);
     }
-    const std::vector<Array> results = null->execute(view_of(graph, node), inputs);
-    ASSERT_EQ(results.size(), node.outputs.size()) << op->name;
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      EXPECT_EQ(type_text(results[i]), type_text(graph.type(node.outputs[i]))) << op->name;
-      for (std::int64_t e = 0; e < results[i].count(); ++e) EXPECT_EQ(results[i].real(e), 0.0);
+    Session null = make_session({{graph}}, "null");
+    const Arrays results = null.run({"", feeds, {}});
+    ASSERT_EQ(results.size(), graph.fetches.size()) << op->name;
+    for (const ir::Fetch& f : graph.fetches) {
+      const Array& result = results.at(f.name);
+      EXPECT_EQ(type_text(result), type_text(graph.type(f.value))) << op->name;
+      if (null.program({}).steps.empty()) continue;  // a constant, or what was fed
+      for (std::int64_t e = 0; e < result.count(); ++e) EXPECT_EQ(result.real(e), 0.0) << op->name;
     }
   }
 }
 
 TEST(Backends, AFailureNamesTheNode) {
-  auto ref = make_backend("ref");
   const ir::Graph graph = sample_graph(op_named("floor_div"), samples_of(op_named("floor_div"))[1]);
   const Array a = Array::of(DType::i64, {9}, std::vector<double>(9, 4));
-  const Array zeros(DType::i64, {9});
-  try {
-    ref->execute(view_of(graph, graph.nodes[0]), {&a, &zeros});
-    FAIL() << "divided by zero";
-  } catch (const RunError& e) {
-    EXPECT_STREQ(e.what(), "[floor_div] integer division by zero (%floor_div)");
-  }
+  Session ref = make_session({{graph}}, "ref");
+  EXPECT_EQ(test::message_of<RunError>([&] {
+              ref.run({"", {{"x0", a}, {"x1", Array(DType::i64, {9})}}, {}});
+            }),
+            "[floor_div] integer division by zero (%floor_div)");
 }
 
 }  // namespace

@@ -218,11 +218,6 @@ TEST_F(PlanCommands, CompilesForAGpuThatIsNotHere) {
   EXPECT_EQ(again["steps"], Json::parse(call("plan " + cuda + " --json", none).out)["steps"]);
 }
 
-TEST_F(PlanCommands, OnlySomeBackendsHavePrograms) {
-  expect_failed("plan " + file + " --backend ref",
-                "backend ref runs graphs node by node: cpu and cuda have programs");
-}
-
 TEST_F(PlanCommands, AWrittenPlanRunsLikeItsGraph) {
   const Json compiled = json("compile " + file + " -o " + plan + " --threads 2");
   EXPECT_EQ(compiled["plan_bytes"], io::read_file(plan).size());

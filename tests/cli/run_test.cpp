@@ -158,6 +158,19 @@ TEST_F(Run, TheNullBackendComputesNothing) {
   EXPECT_EQ(Json::parse(o.out)["fetches"][0]["value"], "0.0");
 }
 
+TEST_F(Run, RefAndNullHavePlansToo) {
+  const std::string plan = folder / "g.plan";
+  const auto json = [](const std::string& command) {
+    return Json::parse(plait(command + " --json").out);
+  };
+  for (const std::string backend : {"ref", "null"}) {
+    json("compile " + file + " --backend " + backend + " -o " + plan);
+    EXPECT_EQ(json("run " + plan)["fetches"],
+              json("run " + file + " --backend " + backend)["fetches"]);
+    EXPECT_FALSE(json("profile " + plan + " --runs 2")["kinds"].empty());
+  }
+}
+
 TEST_F(Run, UnknownBackend) {
   expect_failed(given + " --backend nul",
                 "there is no backend 'nul' in this build; there are ref, "

@@ -37,7 +37,7 @@ class Conditioning : public CompiledCase, public testing::WithParamInterface<Cas
   static Session session(const std::string& more, bool compiled) {
     ir::Package package = models::build(GetParam().spec + more);
     return compiled ? Session(std::move(package), target_under_test())
-                    : Session(std::move(package), make_backend("ref"));
+                    : Session(std::move(package), make_target("ref"));
   }
   static Arrays states_after(Session session, int steps) {
     const ir::Graph& graph = session.package().graphs.at(0);

@@ -180,7 +180,7 @@ TEST_F(SmallModel, OneProgramServesEveryBatchOfItsRange) {
   Session session({{graph}}, target_under_test(), 5);
   for (std::int64_t batch : {7, 1, 64, 7}) {
     const ir::Graph fixed = substitute(graph, {{"batch", Dim(batch)}});
-    Session reference({{fixed}}, make_backend("ref"), 5);
+    Session reference({{fixed}}, make_target("ref"), 5);
     const Arrays feeds{
         {"x", random_feed(fixed, fixed.feeds[0], static_cast<std::uint64_t>(batch))}};
     const Arrays got = session.run({"g", feeds, {}}), want = reference.run({"g", feeds, {}});

@@ -38,7 +38,7 @@ TEST_F(Numbers, InfiniteWeightsDoNotMeetPadding) {
                {"d", filled(DType::f32, {8, 1, 3, 3}, infinity)},
                {"e", filled(DType::f32, {8, 4, 3, 3}, -infinity)},
                {"k", filled(DType::f32, {3, 2, 3, 3}, infinity)}};
-  Session reference(ir::Package{{graph}}, make_backend("ref"));
+  Session reference(ir::Package{{graph}}, make_target("ref"));
   const Arrays want = reference.run({"", feeds, {}});
   for (const auto& [name, value] : run_compiled(graph, feeds)) {
     EXPECT_TRUE(value.same_bits(want.at(name))) << name;
@@ -73,7 +73,7 @@ TEST_F(Numbers, InfiniteWeightsOnEngines) {
     }
     feeds.emplace(feed.name, std::move(a));
   }
-  Session reference(ir::Package{{graph}}, make_backend("ref"));
+  Session reference(ir::Package{{graph}}, make_target("ref"));
   const Arrays want = reference.run({"", feeds, {}});
   for (const auto& [name, value] : run_compiled(graph, feeds)) {
     const Array& right = want.at(name);
@@ -106,7 +106,7 @@ TEST_F(Numbers, GeluKeepsItsDigitsInTheTail) {
   for (std::int64_t i = 0; i < kCount; ++i) x.set(i, -8 + 12.0 * static_cast<double>(i) / kCount);
   x.set(0, -2.82);
   const Arrays feeds{{"x", x}, {"dy", filled(DType::f32, {kCount}, 1)}};
-  Session reference(ir::Package{{graph}}, make_backend("ref"));
+  Session reference(ir::Package{{graph}}, make_target("ref"));
   for (const Arrays& got : {run_compiled(graph, feeds), reference.run({"", feeds, {}})}) {
     for (std::int64_t i = 0; i < kCount; ++i) {
       const double at = x.real(i), want = at * normal(at);

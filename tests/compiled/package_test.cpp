@@ -98,7 +98,7 @@ class Reference {
     if (graph.name == "eval") {
       graph = ir::substitute(graph, {{"n", Dim(request.feeds.at("x").sizes()[0])}});
     }
-    Session session({{graph}}, make_backend("ref"));
+    Session session({{graph}}, make_target("ref"));
     for (auto& [name, value] : states) {
       if (graph.find_state(name)) session.set_state(name, value);
     }
@@ -177,7 +177,7 @@ TEST_F(Packages, FromOneToTheOtherNothingIsCopied) {
   for (int i = 0; i < 4; ++i) alone.run(request_of('t', i));
   Arrays wanted;
   for (const std::string& name : alone.state_names()) wanted.emplace(name, alone.state(name));
-  const std::string bytes = program::to_text(*alone.program(request_of('t', 0)));
+  const std::string bytes = program::to_text(alone.program(request_of('t', 0)));
 
   Session both = session();
   both.run(request_of('t', 0));
@@ -194,17 +194,17 @@ TEST_F(Packages, FromOneToTheOtherNothingIsCopied) {
     EXPECT_TRUE(both.state(name).same_bits(value)) << name;
   }
   // What comes behind it changes nothing of the first program.
-  program::Program first = *both.program(request_of('t', 0));
+  program::Program first = both.program(request_of('t', 0));
   program::Program same = program::from_bytes(bytes, "alone");
   EXPECT_EQ(program::difference(first, same), "");
 }
 
 TEST_F(Packages, MemoryIsThatOfTheLargest) {
   Session one = session();
-  const std::int64_t big = one.program(request_of('b', 0))->work_bytes();
+  const std::int64_t big = one.program(request_of('b', 0)).work_bytes();
   Session all = session();
   all.prepare(request_of('t', 0));
-  const program::Program train = *all.program(request_of('t', 0));
+  const program::Program train = all.program(request_of('t', 0));
   EXPECT_EQ(all.planned_bytes(), train.peak_bytes());
   all.prepare(request_of('b', 0));
   ASSERT_GT(big, train.work_bytes());
@@ -213,7 +213,7 @@ TEST_F(Packages, MemoryIsThatOfTheLargest) {
   all.prepare(request_of('a', 0));
   std::int64_t work = 0, fixed = all.table().bytes();
   for (const char graph : {'t', 'b', 'E', 'a'}) {
-    const program::Program& p = *all.program(request_of(graph, 0));
+    const program::Program& p = all.program(request_of(graph, 0));
     work = std::max(work, p.work_bytes());
     fixed += p.constants_bytes;
   }
@@ -230,18 +230,18 @@ TEST_F(Packages, ATableIsReadOffAProgram) {
             "steps i64[] [] advanced\n"
             "w bf16[32,32] [0,1] copy advanced\n");
   s.prepare(request_of('E', 0));
-  EXPECT_EQ(program::text(program::table_of(*s.program(request_of('E', 0)))),
+  EXPECT_EQ(program::text(program::table_of(s.program(request_of('E', 0)))),
             program::text(s.table()));
   EXPECT_EQ(s.table().entries.size(), 5u);
 }
 
 TEST_F(Packages, AProgramOverOtherStatesIsRefused) {
   Session s = session(), other = session();
-  const program::Program apply = *other.program(request_of('a', 0));
+  const program::Program apply = other.program(request_of('a', 0));
   s.prepare(request_of('t', 0));
   EXPECT_THROW(s.use_program(request_of('a', 0), apply), UserError);
   // Planned before the copy of w was there, which it would leave behind.
-  s.use_program(request_of('t', 0), *s.program(request_of('t', 0)));
+  s.use_program(request_of('t', 0), s.program(request_of('t', 0)));
 }
 
 /// Feeds that travel beside a run are not lost when another program runs next.

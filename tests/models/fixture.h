@@ -33,7 +33,7 @@ struct Fixture {
   }
   /// A session on the package with states from the tensors under `prefix`.
   Session session(ir::Package package, const std::string& prefix) const {
-    Session made(std::move(package), make_backend("ref"));
+    Session made(std::move(package), make_target("ref"));
     for (const auto& [name, value] : under(prefix)) {
       made.set_state(name, value.cast(made.state(name).dtype()));
     }

@@ -18,7 +18,7 @@ ir::Package mixed(const Fixture& fixture, DType half) {
 
 Session with_states(const Fixture& fixture, ir::Package package, std::unique_ptr<Target> target) {
   Session session = target ? Session(std::move(package), std::move(target))
-                           : Session(std::move(package), make_backend("ref"));
+                           : Session(std::move(package), make_target("ref"));
   for (const auto& [name, value] : fixture.under("state.")) {
     session.set_state(name, value.cast(session.state(name).dtype()));
   }
@@ -169,8 +169,8 @@ TEST(Accumulated, SmallBatchesAreABigOne) {
   for (const std::string spec :
        {"mlp?dtype=f64&width=5", "rwkv4?dtype=f64&layers=1&width=6&vocab=9&context=5&copy=3&clip=1",
         "gpt2?dtype=f64&layers=1&width=6&heads=2&vocab=9&context=5&dropout=0&clip=0.5"}) {
-    Session big(models::build(spec + "&train=1&batch=8"), make_backend("ref"));
-    Session small(models::build(spec + "&train=1&batch=2&accumulate=4"), make_backend("ref"));
+    Session big(models::build(spec + "&train=1&batch=8"), make_target("ref"));
+    Session small(models::build(spec + "&train=1&batch=2&accumulate=4"), make_target("ref"));
     const ir::Graph& graph = big.package().graphs[0];
     for (int step = 0; step < 2; ++step) {
       Arrays feeds;

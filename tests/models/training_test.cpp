@@ -52,7 +52,7 @@ TEST(Dropout, DrawsAnewEachStepAndNotWhenEvaluating) {
   for (const std::string spec : {"vgg19?batch=2&image=32&width=2&hidden=64&classes=5&train=1&lr=0",
                                  "gpt2?batch=2&layers=1&width=16&heads=2&vocab=9&context=5&train=1"
                                  "&lr=0&optimizer=sgd"}) {
-    Session session(models::build(spec), make_backend("ref"), 3);
+    Session session(models::build(spec), make_target("ref"), 3);
     const ir::Graph& train = session.package().graphs[0];
     Arrays feeds;
     for (ir::ValueId id : train.feeds) feeds[train.value(id).name] = random_feed(train, id, 5);
@@ -68,7 +68,7 @@ TEST(Dropout, DrawsAnewEachStepAndNotWhenEvaluating) {
 
 /// Whether logits at the first half of the times change when the last token does.
 bool sees_the_future(const std::string& spec, std::int64_t context) {
-  Session session(models::build(spec), make_backend("ref"), 3);
+  Session session(models::build(spec), make_target("ref"), 3);
   for (const std::string& name : session.state_names()) {  // zeros would hide what is read
     Array value = session.state(name);
     for (std::int64_t i = 0; i < value.count(); ++i) {

@@ -115,14 +115,14 @@ void expect_as_stored(Session session, DType dtype, const std::string& order) {
 
 TEST(Gan, InTwoGraphsThatTakeTurns) {
   for (const DType dtype : {DType::f32, DType::f64}) {
-    expect_as_stored({alternate(dtype), make_backend("ref")}, dtype, "alternate");
+    expect_as_stored({alternate(dtype), make_target("ref")}, dtype, "alternate");
   }
   expect_as_stored({alternate(DType::f32), cpu_target(2)}, DType::f32, "alternate");
 }
 
 TEST(Gan, InOneGraph) {
   for (const DType dtype : {DType::f32, DType::f64}) {
-    expect_as_stored({together(dtype), make_backend("ref")}, dtype, "together");
+    expect_as_stored({together(dtype), make_target("ref")}, dtype, "together");
   }
   expect_as_stored({together(DType::f32), cpu_target(2)}, DType::f32, "together");
 }

@@ -241,7 +241,7 @@ TEST(SideBySide, OptimizersCountTheirOwnUpdates) {
       nn::minimize(p->in(b).sum(), {p}, nn::Adam{.lr = 1e-3}, {.name = of_a ? first : second});
       package.graphs.push_back(b.take());
     }
-    Session session(std::move(package), make_backend("ref"));
+    Session session(std::move(package), make_target("ref"));
     session.run({"step_a", {}, {}});
     session.run({"step_b", {}, {}});
     return std::pair{session.state("a").real(0), session.state("b").real(0)};

@@ -144,7 +144,7 @@ TEST(Dropout, DrawsAnewEachRunWhileTraining) {
   b.fetch("dx", gradients({y}, {b.full(1, DType::f32, y.shape())}, {x})[0]);
   ir::Package package;
   package.graphs.push_back(b.take());
-  Session one(package, make_backend("ref"), 7), two(package, make_backend("ref"), 7);
+  Session one(package, make_target("ref"), 7), two(package, make_target("ref"), 7);
   const Array ones = Array::of(DType::f32, {50, 100}, std::vector<double>(5000, 1.0));
   const Arrays first = one.run({"", {{"x", ones}}, {}});
   int dropped = 0;

@@ -18,7 +18,7 @@ namespace plait {
 inline Session session_of(Builder& b, std::uint64_t seed = 0) {
   ir::Package package;
   package.graphs.push_back(b.take());
-  return Session(std::move(package), make_backend("ref"), seed);
+  return Session(std::move(package), make_target("ref"), seed);
 }
 
 /// The cpu's, with a kernel cache beside the test program.

@@ -36,7 +36,7 @@ ir::Package step_of(DType dtype, std::int64_t rows, const nn::Optimizer& optimiz
   return package;
 }
 
-Session on_ref(const ir::Package& package) { return {package, make_backend("ref")}; }
+Session on_ref(const ir::Package& package) { return {package, make_target("ref")}; }
 
 Array counting(DType dtype, Sizes sizes, double from) {
   Array out(dtype, std::move(sizes));

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/backend.h"
 #include "ops/samples.h"
 #include "tests/ops/oracle.h"
 
@@ -25,8 +24,7 @@ std::optional<std::vector<Array>> oracle_result(const NodeView& node,
 std::vector<DType> float_dtypes(const Op& op, const Sample& sample);
 
 /// Runs a graph whose values are all numbers; feeds in order, all fetches out.
-std::vector<Array> run_graph(Backend& backend, const ir::Graph& graph,
-                             const std::vector<Array>& feeds);
+std::vector<Array> run_graph(const ir::Graph& graph, const std::vector<Array>& feeds);
 
 /// Largest |a-b| / max(1, |b|) over two arrays; NaN equals NaN, and infinities equal themselves.
 /// Infinity when shapes differ or only one is NaN.

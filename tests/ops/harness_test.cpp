@@ -39,14 +39,13 @@ TEST_P(EveryOp, EntryIsComplete) {
 }
 
 TEST_P(EveryOp, ForwardAgreesWithDoublePrecision) {
-  auto ref = make_backend("ref");
   for (const Sample& sample : samples_of(op())) {
     for (DType real : float_dtypes(op(), sample)) {
       SCOPED_TRACE(str(sample.text, " as ", real));
       const ir::Graph graph = sample_graph(op(), sample, real);
       ir::verify(graph);
       const std::vector<Array> feeds = sample_feeds(sample, real, 11);
-      const std::vector<Array> results = run_graph(*ref, graph, feeds);
+      const std::vector<Array> results = run_graph(graph, feeds);
       std::vector<Array> wide;
       for (const Array& a : feeds) wide.push_back(is_float(a.dtype()) ? a.cast(DType::f64) : a);
       const ir::Node& node = graph.nodes[0];
@@ -62,26 +61,25 @@ TEST_P(EveryOp, ForwardAgreesWithDoublePrecision) {
 }
 
 /// f at feeds moved by `step` along one direction.
-double moved(Backend& ref, const ir::Graph& f, std::vector<Array> feeds, int feed,
+double moved(const ir::Graph& f, std::vector<Array> feeds, int feed,
              const std::vector<double>& direction, double step) {
   Array& x = feeds[static_cast<std::size_t>(feed)];
   for (std::int64_t i = 0; i < x.count(); ++i) {
     x.set(i, x.real(i) + step * direction[static_cast<std::size_t>(i)]);
   }
-  return run_graph(ref, f, feeds)[0].real(0);
+  return run_graph(f, feeds)[0].real(0);
 }
 
-double slope(Backend& ref, const ir::Graph& f, const std::vector<Array>& feeds, int feed,
+double slope(const ir::Graph& f, const std::vector<Array>& feeds, int feed,
              const std::vector<double>& direction) {
   constexpr double kStep = 1e-5;
-  return (moved(ref, f, feeds, feed, direction, kStep) -
-          moved(ref, f, feeds, feed, direction, -kStep)) /
+  return (moved(f, feeds, feed, direction, kStep) - moved(f, feeds, feed, direction, -kStep)) /
          (2 * kStep);
 }
 
 /// Every element (at most 40 of a feed) by central differences, then a random direction: the
 /// dot-product test <J v, c> = <v, J^T c>.
-void expect_gradient(Backend& ref, const ir::Graph& f, const std::vector<Array>& feeds, int feed,
+void expect_gradient(const ir::Graph& f, const std::vector<Array>& feeds, int feed,
                      const Array& gradient) {
   const auto count = static_cast<std::size_t>(gradient.count());
   const std::size_t stride = count / 40 + 1;
@@ -89,7 +87,7 @@ void expect_gradient(Backend& ref, const ir::Graph& f, const std::vector<Array>&
     std::vector<double> unit(count, 0.0);
     unit[i] = 1;
     const double got = gradient.real(static_cast<std::int64_t>(i));
-    const double expected = slope(ref, f, feeds, feed, unit);
+    const double expected = slope(f, feeds, feed, unit);
     EXPECT_NEAR(got, expected, 2e-6 * std::max(1.0, std::abs(expected)))
         << "feed " << feed << " element " << i;
   }
@@ -99,28 +97,26 @@ void expect_gradient(Backend& ref, const ir::Graph& f, const std::vector<Array>&
     direction[i] = 2 * random_uniform({5, static_cast<std::uint64_t>(feed), 9}, i) - 1;
     dot += direction[i] * gradient.real(static_cast<std::int64_t>(i));
   }
-  const double along = slope(ref, f, feeds, feed, direction);
+  const double along = slope(f, feeds, feed, direction);
   EXPECT_NEAR(dot, along, 2e-6 * std::max(1.0, std::abs(along))) << "dot product, feed " << feed;
 }
 
 TEST_P(EveryOp, GradientsAgreeWithCentralDifferences) {
-  auto ref = make_backend("ref");
   for (const GradRule& rule : op().grads) {
     for (const Sample& sample : samples_of(op())) {
       SCOPED_TRACE(str(sample.text, " saving '", rule.saves, "'"));
       const auto c = gradient_case(op(), sample, rule);
       if (!c) continue;
       const std::vector<Array> feeds = sample_feeds(sample, DType::f64, 23);
-      const std::vector<Array> grads = run_graph(*ref, c->backward, feeds);
+      const std::vector<Array> grads = run_graph(c->backward, feeds);
       for (std::size_t i = 0; i < c->wrt.size(); ++i) {
-        expect_gradient(*ref, c->forward, feeds, c->wrt[i], grads[i]);
+        expect_gradient(c->forward, feeds, c->wrt[i], grads[i]);
       }
     }
   }
 }
 
 TEST_P(EveryOp, GradientsOfGradientsAgreeToo) {
-  auto ref = make_backend("ref");
   for (const GradRule& rule : op().grads) {
     for (const Sample& sample : samples_of(op())) {
       SCOPED_TRACE(str(sample.text, " saving '", rule.saves, "'"));
@@ -130,7 +126,7 @@ TEST_P(EveryOp, GradientsOfGradientsAgreeToo) {
         GTEST_SKIP() << "no second gradient: " << c->no_second;
       }
       const std::vector<Array> feeds = sample_feeds(sample, DType::f64, 29);
-      const std::vector<Array> results = run_graph(*ref, c->second, feeds);
+      const std::vector<Array> results = run_graph(c->second, feeds);
       ir::Graph dot = c->second;
       dot.fetches.resize(1);
       for (std::size_t i = 0; i < c->wrt.size(); ++i) {
@@ -141,7 +137,7 @@ TEST_P(EveryOp, GradientsOfGradientsAgreeToo) {
           direction[k] = 2 * random_uniform({6, i, 9}, k) - 1;
           along += direction[k] * g.real(static_cast<std::int64_t>(k));
         }
-        const double expected = slope(*ref, dot, feeds, c->wrt[i], direction);
+        const double expected = slope(dot, feeds, c->wrt[i], direction);
         EXPECT_NEAR(along, expected, 5e-6 * std::max(1.0, std::abs(expected))) << "feed " << i;
       }
     }
@@ -157,7 +153,6 @@ double largest(const Array& a) {
 /// A gradient in a small dtype follows the one in f64 from the same (rounded) operands, to a few
 /// dozen roundings of that dtype, relative to the tensor's largest value.
 TEST_P(EveryOp, GradientsInEveryDtypeFollowDouble) {
-  auto ref = make_backend("ref");
   for (const GradRule& rule : op().grads) {
     for (const Sample& sample : samples_of(op())) {
       for (DType real : float_dtypes(op(), sample)) {
@@ -168,8 +163,8 @@ TEST_P(EveryOp, GradientsInEveryDtypeFollowDouble) {
         const std::vector<Array> feeds = sample_feeds(sample, real, 31);
         std::vector<Array> wide;
         for (const Array& a : feeds) wide.push_back(is_float(a.dtype()) ? a.cast(DType::f64) : a);
-        const std::vector<Array> expected = run_graph(*ref, *wide_graph, wide);
-        const std::vector<Array> grads = run_graph(*ref, *graph, feeds);
+        const std::vector<Array> expected = run_graph(*wide_graph, wide);
+        const std::vector<Array> grads = run_graph(*graph, feeds);
         for (std::size_t i = 0; i < grads.size(); ++i) {
           EXPECT_EQ(grads[i].dtype(), real);
           const double scale = std::max(1.0, largest(expected[i]));

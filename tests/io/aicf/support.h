@@ -47,7 +47,7 @@ inline ir::Package at_sizes(const Import& import, std::map<std::string, std::int
 inline ir::Package package_of(const Record& record) { return at_sizes(to_graphs(record)); }
 
 inline Session session_of(ir::Package package, std::uint64_t seed = 1) {
-  return Session(std::move(package), make_backend("ref"), seed);
+  return Session(std::move(package), make_target("ref"), seed);
 }
 
 /// Random values for every feed of the first graph.

@@ -47,8 +47,8 @@ TEST_F(AitDocument, HoldsWhatIsKnownOfIt) {
 
 /// The document beside models/conv_add with the same numbers.
 double apart(const Import& import, const DimBindings& set, const std::string& spec) {
-  Session ours(at_sizes(import, set), make_backend("ref"));
-  Session model(models::build(spec), make_backend("ref"), 9);
+  Session ours(at_sizes(import, set), make_target("ref"));
+  Session model(models::build(spec), make_target("ref"), 9);
   const Arrays feeds = random_feeds(model.package().graphs[0]);
   const Arrays y = ours.run({.graph = "",
                              .feeds = {{"input_0", feeds.at("x")},

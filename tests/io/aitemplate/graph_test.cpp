@@ -25,10 +25,10 @@ constexpr double kSingle = 1e-5;
 
 /// Runs both with the import's feeds and states; the largest difference over all fetches.
 double apart(const Import& import, Builder& expected, const DimBindings& set = {}) {
-  Session ours(at_sizes(import, set), make_backend("ref"), 3);
+  Session ours(at_sizes(import, set), make_target("ref"), 3);
   ir::Package package;
   package.graphs.push_back(expected.take());
-  Session theirs(package, make_backend("ref"), 5);
+  Session theirs(package, make_target("ref"), 5);
   for (const std::string& name : theirs.state_names()) theirs.set_state(name, ours.state(name));
   const Arrays feeds = random_feeds(ours.package().graphs[0]);
   const Arrays y = ours.run({.graph = "", .feeds = feeds, .fetches = {}});
@@ -48,9 +48,9 @@ TEST(AitGraph, ConvolutionPlusTensorEqualsTheModel) {
   EXPECT_FALSE(import.sizes.contains("residual_dim_1"));
   // The same network from models/, with the document's sizes changed by name.
   Session ours(at_sizes(import, {{"batch", 1}, {"image_dim_2", 6}, {"filter_dim_0", 5}}),
-               make_backend("ref"));
+               make_target("ref"));
   Session model(models::build("conv_add?batch=1&image=6&channels=4&filters=5&kernel=3"),
-                make_backend("ref"), 9);
+                make_target("ref"), 9);
   const Arrays feeds = random_feeds(model.package().graphs[0]);
   ASSERT_EQ(model.state_names().size(), 1U);
   const Arrays y = ours.run({.graph = "",
@@ -154,7 +154,7 @@ TEST(AitGraph, UnknownOpsAreOpaque) {
   EXPECT_EQ(ir::type_text(g.type(g.find_value("indices"))), "i64[length,4]");
   EXPECT_EQ(shape_text(ir::substitute(g, import.bindings()).type(g.find_value("flat")).shape),
             "[8*length]");
-  Session session(at_sizes(import, {{"length", 2}}), make_backend("ref"));
+  Session session(at_sizes(import, {{"length", 2}}), make_target("ref"));
   const Arrays feeds = random_feeds(session.package().graphs[0]);
   const std::string said =
       test::message_of([&] { session.run({.graph = "", .feeds = feeds, .fetches = {}}); });
@@ -204,7 +204,7 @@ double scalar(const std::string& func, const std::string& arguments, double x) {
       ": 0>, "
       "'inputs': ['x'], 'outputs': ['y'], 'args': [" +
       arguments + "]}";
-  Session session(to_graphs(read(text, "d")).package, make_backend("ref"));
+  Session session(to_graphs(read(text, "d")).package, make_target("ref"));
   return session
       .run({.graph = "", .feeds = {{"x", Array::of(DType::f64, {1}, {x})}}, .fetches = {}})
       .at("y")

@@ -17,7 +17,7 @@ double apart(const ir::Graph& graph, const std::string& text) {
   const Import import = to_graphs(read(text, "d"));
   ir::Package before;
   before.graphs.push_back(graph);
-  Session first(before, make_backend("ref"), 3), again(at_sizes(import), make_backend("ref"), 3);
+  Session first(before, make_target("ref"), 3), again(at_sizes(import), make_target("ref"), 3);
   EXPECT_EQ(first.state_names(), again.state_names());
   const Arrays feeds = random_feeds(graph);
   const Arrays y = first.run({.graph = "", .feeds = feeds, .fetches = {}});

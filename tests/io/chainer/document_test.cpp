@@ -100,8 +100,8 @@ io::chainer::Record thin(io::chainer::Record record) {
 
 void expect_like_model(const io::chainer::Record& record, const std::string& spec) {
   const io::Import import = io::chainer::to_graphs(record);
-  Session document(test::fixed(import, {{"batch", 1}, {"image", 32}}), make_backend("ref"), 3);
-  Session model({{differentiate(models::build(spec).graphs[0])}}, make_backend("ref"), 3);
+  Session document(test::fixed(import, {{"batch", 1}, {"image", 32}}), make_target("ref"), 3);
+  Session model({{differentiate(models::build(spec).graphs[0])}}, make_target("ref"), 3);
   for (const auto& [ours, theirs] : model_names()) {
     document.set_state("/predictor/" + ours + "/W", model.state(theirs + ".weight"));
     document.set_state("/predictor/" + ours + "/b", model.state(theirs + ".bias"));

@@ -74,7 +74,7 @@ double mlp_loss(const Session& s, const Arrays& feeds) {
 
 TEST(ChainerGraph, MlpIsWhatIsComputedByHand) {
   const io::Import import = io::chainer::to_graphs(test::record_of("mlp"));
-  Session session(test::fixed(import), make_backend("ref"), 1);
+  Session session(test::fixed(import), make_target("ref"), 1);
   const Arrays feeds = test::random_feeds(session.package().graphs[0], 2);
   EXPECT_NEAR(session.run({"", feeds, {}}).at("loss").real(0), mlp_loss(session, feeds), 1e-6);
 }
@@ -83,7 +83,7 @@ TEST(ChainerGraph, MlpIsWhatIsComputedByHand) {
 /// 2e-3 are good to about 1e-4; slopes of these networks are around 1.
 void expect_slope(const char* name) {
   const io::Import import = io::chainer::to_graphs(test::record_of(name));
-  Session session(test::fixed(import), make_backend("ref"), 5);
+  Session session(test::fixed(import), make_target("ref"), 5);
   const ir::Graph graph = session.package().graphs[0];
   const Arrays feeds = test::random_feeds(graph, 6);
   Arrays start;
@@ -122,8 +122,8 @@ TEST(ChainerGraph, GradientsAddUpAsInDifferentiate) {
     const ir::Package package = test::fixed(io::chainer::to_graphs(test::record_of(name)));
     ir::Graph forward = package.graphs[0];
     forward.fetches.resize(1);
-    Session recorded(package, make_backend("ref"), 9);
-    Session differentiated({{differentiate(forward)}}, make_backend("ref"), 9);
+    Session recorded(package, make_target("ref"), 9);
+    Session differentiated({{differentiate(forward)}}, make_target("ref"), 9);
     const Arrays feeds = test::random_feeds(forward, 10);
     const Arrays a = recorded.run({"", feeds, {}}), b = differentiated.run({"", feeds, {}});
     // f32 sums of a few parts in another order.
@@ -139,7 +139,7 @@ TEST(ChainerGraph, AFeedThatNothingReadsIsNoted) {
 
 TEST(ChainerGraph, UnknownFunctionsAreOpaque) {
   const io::Import import = io::chainer::to_graphs(test::record_of("unknown"));
-  Session session(test::fixed(import), make_backend("ref"), 1);
+  Session session(test::fixed(import), make_target("ref"), 1);
   const Arrays feeds = test::random_feeds(session.package().graphs[0], 2);
   const std::string message = test::message_of([&] { session.run({"", feeds, {}}); });
   EXPECT_NE(message.find("Mystery"), std::string::npos) << message;

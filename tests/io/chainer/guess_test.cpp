@@ -132,8 +132,8 @@ TEST(ChainerGuess, MatrixProductsRunWithTheirGradients) {
   const Import import = read_back(b, ops::matmul(y, q, ops::Matmul{true, false}).square().mean());
   EXPECT_EQ(feeds_of(import), "f32[2,6,8] ");
   const ir::Graph graph = b.take();
-  Session ours({{differentiate(graph)}}, make_backend("ref"), 3);
-  Session theirs(test::fixed(import), make_backend("ref"), 3);
+  Session ours({{differentiate(graph)}}, make_target("ref"), 3);
+  Session theirs(test::fixed(import), make_target("ref"), 3);
   theirs.set_state("/predictor/q", ours.state("q"));
   const Arrays feeds = test::random_feeds(graph, 4);
   const Arrays want = ours.run({"", feeds, {}});

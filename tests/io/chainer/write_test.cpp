@@ -49,8 +49,8 @@ TEST(ChainerWrite, ModelsComeBackAndRunAlike) {
     const Record back = io::chainer::read(io::chainer::write(record), "");
     EXPECT_TRUE(back == record);
     const io::Import import = io::chainer::to_graphs(back);
-    Session ours({{differentiate(graph)}}, make_backend("ref"), 4);
-    Session theirs(test::fixed(import), make_backend("ref"), 4);
+    Session ours({{differentiate(graph)}}, make_target("ref"), 4);
+    Session theirs(test::fixed(import), make_target("ref"), 4);
     const Arrays feeds = test::random_feeds(graph, 8);
     const Arrays want = [&] {
       for (const ir::StateUse& use : graph.states) {

@@ -32,7 +32,7 @@ inline ir::Package sized(const Import& import, const std::map<std::string, std::
 }
 
 inline Session session_of(ir::Package package, std::uint64_t seed = 1) {
-  return Session(std::move(package), make_backend("ref"), seed);
+  return Session(std::move(package), make_target("ref"), seed);
 }
 
 /// A feed for every feed of the first graph.

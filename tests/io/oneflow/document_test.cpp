@@ -196,8 +196,8 @@ TEST_F(WholeLog, RunsAsTheNetworkOfModels) {
   for (const ir::Graph& g : import().package.graphs) {
     package.graphs.push_back(ir::substitute(g, set));
   }
-  Session log(package, make_backend("ref"), 1);
-  Session model({{reference(sizes, 2)}}, make_backend("ref"), 1);
+  Session log(package, make_target("ref"), 1);
+  Session model({{reference(sizes, 2)}}, make_target("ref"), 1);
   std::mt19937 random(5);
   for (const std::string& name : model.state_names()) {
     const ir::StateUse* use = model.package().graphs[0].find_state(name);
@@ -223,7 +223,7 @@ TEST_F(WholeLog, RunsAsTheNetworkOfModels) {
   // The log does not mask its copy head: with the mask of the reference it is another network.
   models::Rwkv4Sizes masked = sizes;
   masked.mask = true;
-  Session other({{reference(masked, 2)}}, make_backend("ref"), 1);
+  Session other({{reference(masked, 2)}}, make_target("ref"), 1);
   for (const std::string& name : other.state_names()) other.set_state(name, model.state(name));
   EXPECT_GT(difference(got.at("loss"), other.run({"", feeds, {"loss"}}).at("loss")), 1e-3);
 }

@@ -27,8 +27,8 @@ ir::Graph classifier(std::int64_t batch) {
 }
 
 void compare_classifier(const Import& import, std::int64_t batch) {
-  Session log(with_sizes(import, {{"batch", Dim(batch)}}), make_backend("ref"));
-  Session own({{classifier(batch)}}, make_backend("ref"));
+  Session log(with_sizes(import, {{"batch", Dim(batch)}}), make_target("ref"));
+  Session own({{classifier(batch)}}, make_target("ref"));
   std::mt19937 random(3);
   std::normal_distribution<double> normal;
   for (const std::string& name : own.state_names()) {

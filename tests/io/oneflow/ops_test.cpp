@@ -75,7 +75,7 @@ struct OpsLog : testing::Test {
     EXPECT_EQ(import.sizes,
               (std::map<std::string, std::int64_t>{
                   {"batch", 2}, {"copy", 3}, {"time", 4}, {"vocab", 5}, {"width", 6}}));
-    Session log(with_sizes(import, {}), make_backend("ref"));
+    Session log(with_sizes(import, {}), make_target("ref"));
     const auto fill = [&](const std::string& name, Reals& into) {
       Array value = log.state(name);
       for (std::int64_t i = 0; i < value.count(); ++i) value.set(i, normal(random));
@@ -206,7 +206,7 @@ TEST(OneflowGraphs, OtherSizes) {
                                                 {"vocab", Dim(7)},
                                                 {"copy", Dim(2)}});
   verify_types(small.graphs[0]);
-  Session log(small, make_backend("ref"));
+  Session log(small, make_target("ref"));
   const Array idx = Array::of(DType::i64, {1, 3}, {6, 0, 2});
   const Arrays got =
       log.run({"", {{"idx", idx}}, {"model-batch_matmul-17/out_0", "model-scalar_mul-18/out_0"}});

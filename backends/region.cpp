@@ -1,6 +1,6 @@
 // Memory by mmap, with a fence on both sides: pages that may be read and take no memory. A compiler
 // may load a whole vector of which it uses a part; beside a region that is then no fault.
-#include "backends/cpu/region.h"
+#include "backends/region.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include "base/at.h"
 #include "base/text.h"
 
-namespace plait::cpu {
+namespace plait {
 namespace {
 
 constexpr std::int64_t kLargePage = 2 << 20;
@@ -70,4 +70,4 @@ std::int64_t Region::resident_bytes(std::int64_t offset, std::int64_t bytes) con
   return resident;
 }
 
-}  // namespace plait::cpu
+}  // namespace plait

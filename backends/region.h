@@ -6,7 +6,7 @@
 
 #include "backends/runtime.h"
 
-namespace plait::cpu {
+namespace plait {
 
 class Region : public Space {
  public:
@@ -27,4 +27,4 @@ class Region : public Space {
   std::int64_t mapped_ = 0, bytes_ = 0;
 };
 
-}  // namespace plait::cpu
+}  // namespace plait

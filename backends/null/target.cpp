@@ -1,14 +1,24 @@
-// Takes everything: generated loops as C text, contractions whole, an op of any name by hand.
-#include "backends/null/null_target.h"
+// Takes everything: generated loops as C text, contractions whole, an op of any name by hand. What
+// a step writes is zero.
+#include "backends/null/target.h"
 
+#include <cstring>
 #include <utility>
 
 #include "backends/generated_c.h"
-#include "backends/runtime.h"
+#include "backends/stepwise.h"
 #include "codegen/print_c.h"
 
 namespace plait {
 namespace {
+
+void write_zeros(const program::Program& program, const program::Step& step,
+                 const DimBindings& sizes, const Memory& memory) {
+  for (const program::ViewId v : uses_of(step).writes) {
+    const std::int64_t bytes = evaluate(program.view(v).type.bytes(), sizes);
+    if (bytes > 0) std::memset(memory.at(program, v), 0, static_cast<std::size_t>(bytes));
+  }
+}
 
 class NullTarget : public Target {
  public:
@@ -32,8 +42,7 @@ class NullTarget : public Target {
   Choice choose(const loop::Contraction& c, const loop::Kernel*, bool, const Work& work,
                 const DimBindings&, Tuning&) const override {
     Choice out;
-    const double products =
-        work.operations / device_.operations(std::string(name_of(c.dtype)));
+    const double products = work.operations / device_.operations(std::string(name_of(c.dtype)));
     out.predicted = memory(work);
     if (products > out.predicted.seconds) out.predicted = {products, "products"};
     out.kernel = "null.product";
@@ -55,9 +64,7 @@ class NullTarget : public Target {
     return out;
   }
 
-  std::unique_ptr<Runtime> open() const override {
-    fail("programs can be planned for the null backend, not run on it: take --backend cpu");
-  }
+  std::unique_ptr<Runtime> open() const override { return make_stepwise_runtime(write_zeros); }
 
  private:
   Predicted memory(const Work& work) const {
