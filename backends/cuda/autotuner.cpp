@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "backends/cuda/candidate_timer.h"
 #include "backends/cuda/code.h"
@@ -15,6 +16,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "codegen/cuda/product.h"
+#include "codegen/cuda/product_shape.h"
 #include "loop/statements.h"
 
 namespace plait::cuda {
@@ -45,12 +47,14 @@ std::string seconds_text(double seconds) {
 }
 
 std::vector<std::string> worth_trying(const std::vector<std::string>& variants) {
-  std::map<std::string, std::size_t> tiles;
+  using codegen::cuda::Core;
+  std::map<std::tuple<Core, int, int, int, int>, std::size_t> tiles;
   std::vector<std::string> some;
   for (const std::string& v : variants) {
-    if (some.size() < kMostVariants && ++tiles[v.substr(0, v.find(".s"))] <= kMostOfATile) {
-      some.push_back(v);
-    }
+    const auto shape = codegen::cuda::shape_from_text(v);
+    check(shape.has_value(), "the variant ", v, " is no shape");
+    const std::tuple tile(shape->core, shape->bm, shape->bn, shape->bk, shape->lanes);
+    if (some.size() < kMostVariants && ++tiles[tile] <= kMostOfATile) some.push_back(v);
   }
   return some;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backends/cuda/code.h"
+#include "backends/cuda/sources.h"
 #include "base/at.h"
 #include "codegen/cuda/print.h"
 
@@ -18,17 +19,6 @@ constexpr double kRowSeconds = 10e-3;
 // What is smaller is in the cache when its turn comes in a real run, too. A sweep reads several
 // times what the cache holds.
 constexpr std::int64_t kResident = 8 << 20, kSwept = 128 << 20;
-constexpr const char* kSweep =
-    "extern \"C\" __global__ void __launch_bounds__(256) k_sweep(const pl_words<2> w) {\n"
-    "  pl_begin();\n"
-    "  pl_word* const data = (pl_word*)w.v[0];\n"
-    "  pl_word all = 0;\n"
-    "#pragma unroll 8\n"
-    "  for (pl_word i = blockIdx.x * 256 + threadIdx.x; i < w.v[1]; i += gridDim.x * 256) {\n"
-    "    all |= data[i];\n"
-    "  }\n"
-    "  if (all != 0) data[0] = all;\n"  // never: they are zeros
-    "}\n";
 
 using Axis = loop::AxisOf<std::int64_t>;
 
@@ -113,7 +103,8 @@ void CandidateTimer::take_buffers(const loop::BoundContraction& c, const loop::K
 }
 
 void CandidateTimer::make_sweep() {
-  sweeper_ = device_.compile({codegen::cuda::unit_header() + kSweep}).modules[0];
+  sweeper_ = device_.compile({codegen::cuda::unit_header() + std::string(codegen::cuda_sweep())})
+                 .modules[0];
   char* const data = take(kSwept, false);
   device_.zero(data, kSwept);
   sweep_.function = sweeper_->function("k_sweep");

@@ -5,10 +5,16 @@
 set(cuda_room ${CMAKE_CURRENT_LIST_DIR})
 
 include(${cuda_room}/hand/hand.cmake)
+set(cuda_texts)
+foreach(source ceilings placer sweep)
+  plait_embed(${CMAKE_CURRENT_BINARY_DIR}/cuda_${source}.cpp cuda_${source}
+    backends/cuda/sources.h PARTS ${cuda_room}/${source}.cuh)
+  list(APPEND cuda_texts ${CMAKE_CURRENT_BINARY_DIR}/cuda_${source}.cpp)
+endforeach()
 plait_room(backends_cuda
   SOURCES ${cuda_room}/binding.cpp ${cuda_room}/code.cpp ${cuda_room}/autotuner.cpp ${cuda_room}/fused.cpp
     ${cuda_room}/feed_staging.cpp ${cuda_room}/library_guess.cpp ${cuda_room}/runtime.cpp ${cuda_room}/target.cpp ${cuda_room}/candidate_timer.cpp
-    ${cuda_room}/units.cpp ${cuda_room}/single_kernel.cpp
+    ${cuda_room}/units.cpp ${cuda_room}/single_kernel.cpp ${cuda_texts}
   ALONE ${cuda_room}/ceilings.cpp ${cuda_room}/placer.cpp
   DEPENDS ops program backends_tuning codegen codegen_cuda cuda_hand
 )
