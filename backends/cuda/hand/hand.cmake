@@ -4,9 +4,10 @@
 set(hand_room ${CMAKE_CURRENT_LIST_DIR})
 include(${PROJECT_SOURCE_DIR}/codegen/embed.cmake)
 set(hand_texts)
+set(before_wkv ${hand_room}/wkv_chunks.cuh)
 foreach(source arg parts random scan scatter wkv)
   plait_embed(${CMAKE_CURRENT_BINARY_DIR}/hand_${source}.cpp hand_${source}
-    backends/cuda/hand/sources.h PARTS ${hand_room}/${source}.cuh)
+    backends/cuda/hand/sources.h PARTS ${before_${source}} ${hand_room}/${source}.cuh)
   list(APPEND hand_texts ${CMAKE_CURRENT_BINARY_DIR}/hand_${source}.cpp)
 endforeach()
 plait_room(cuda_hand
