@@ -81,15 +81,6 @@ struct GroupedLaunch {
 
 class Runtime;  // backends/runtime.h
 
-/// What a device does at most, measured on it.
-struct Ceilings {
-  std::string device;           // as its maker calls it
-  double bytes_per_second = 0;  // read and written by a copy far larger than the caches
-  /// Of large products, by how they multiply: f16, bf16, tf32, f32.
-  std::map<std::string, double> operations_per_second;
-  std::string f32 = "f32";  // how products of f32 multiply on this target: f32 or tf32
-};
-
 class Target {
  public:
   virtual ~Target() = default;
@@ -139,8 +130,11 @@ class Target {
 
   /// The half that runs what is planned here. UserError when this machine has no such device.
   virtual std::unique_ptr<Runtime> open() const = 0;
-  /// Measured at the first call on a device, then kept; nothing where the processor computes.
-  virtual std::optional<Ceilings> ceilings() const { return std::nullopt; }
+  /// Its device with the rates that were measured on it, and no others: at the first call, then
+  /// kept. Nothing where the processor computes.
+  virtual std::optional<DeviceModel> measured() const { return std::nullopt; }
+  /// How products of f32 multiply, as DeviceModel names it.
+  virtual std::string f32_products() const { return "f32"; }
 };
 
 }  // namespace plait

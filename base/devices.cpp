@@ -1,16 +1,22 @@
 // The datasheets that are built in. Plans made by one of them are the same on every machine.
 #include <iterator>
+#include <utility>
 
 #include "base/device_model.h"
 
 namespace plait {
 namespace {
 
-DeviceModel make_h200() {
+DeviceModel built_in(std::string name, std::string backend) {
   DeviceModel m;
-  m.name = "NVIDIA H200";
-  m.backend = "cuda";
+  m.name = std::move(name);
+  m.backend = std::move(backend);
   m.source = "built in";
+  return m;
+}
+
+DeviceModel make_h200() {
+  DeviceModel m = built_in("NVIDIA H200", "cuda");
   m.processors = 132;
   m.clusters = 1;
   m.bytes_per_second = 3.8e12;
@@ -60,10 +66,7 @@ DeviceModel make_h200() {
 
 /// Eight cores of a server of the last years: for machines whose rates nobody has measured.
 DeviceModel make_cpu() {
-  DeviceModel m;
-  m.name = "generic";
-  m.backend = "cpu";
-  m.source = "built in";
+  DeviceModel m = built_in("generic", "cpu");
   m.processors = 8;
   m.cycles_per_second = 3e9;
   m.bytes_per_second = 8e10;
@@ -83,10 +86,7 @@ DeviceModel make_cpu() {
 
 /// Round numbers, for tests: a second for 10^9 of anything, a microsecond for a step.
 DeviceModel make_null() {
-  DeviceModel m;
-  m.name = "null";
-  m.backend = "null";
-  m.source = "built in";
+  DeviceModel m = built_in("null", "null");
   m.bytes_per_second = m.processor_bytes_per_second = m.link_bytes_per_second = 1e9;
   m.cache_bytes_per_second = 1e9;
   m.cycles_per_second = 1e9;

@@ -109,16 +109,11 @@ Finding device(const Args& args) {
 DeviceModel measured_device(const std::string& backend) {
   if (backend == "cpu") return measured_processor();
   const std::unique_ptr<Target> target = make_target(backend);
-  const std::optional<Ceilings> measured = target->ceilings();
+  std::optional<DeviceModel> measured = target->measured();
   if (!measured) fail("-o: backend ", backend, " has no device here that can be measured");
-  DeviceModel out = target->device();
-  out.name = measured->device;
-  out.source = "measured";
-  out.bytes_per_second = measured->bytes_per_second;
-  for (const auto& [name, rate] : measured->operations_per_second) {
-    out.operations_per_second[name] = rate;
-  }
-  return out;
+  const auto& all = target->device().operations_per_second;
+  measured->operations_per_second.insert(all.begin(), all.end());
+  return *measured;
 }
 
 std::string text_of(const std::vector<Finding>& findings) {

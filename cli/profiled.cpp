@@ -41,14 +41,16 @@ std::int64_t nanoseconds(Clock::time_point t) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
 }
 
-/// How a step computes, as Ceilings names it: products in their dtype, all else in f32.
-std::string precision_of(const program::Step& step, const Ceilings& ceilings) {
+/// How a step computes, as the device's rates are named: products in their dtype, all else in f32.
+std::string precision_of(const program::Step& step, const Target& target,
+                         const DeviceModel& device) {
   for (const program::Call& call : step.calls) {
     const auto* product = std::get_if<ProductCall>(&call);
     if (!product || product->parts.empty()) continue;
     const DType dtype = product->parts[0].contraction.dtype;
-    const std::string name = dtype == DType::f32 ? ceilings.f32 : std::string(name_of(dtype));
-    if (ceilings.operations_per_second.count(name)) return name;
+    const std::string name =
+        dtype == DType::f32 ? target.f32_products() : std::string(name_of(dtype));
+    if (device.operations_per_second.count(name)) return name;
   }
   return "f32";
 }
@@ -227,13 +229,14 @@ void add_processor_peaks(const Target& target, profile::Profile& out) {
 
 /// Peaks of the machine, or of the target's device with its name; every step's precision.
 void add_peaks(const Loaded& loaded, profile::Profile& out) {
-  const std::optional<Ceilings> ceilings = loaded.target->ceilings();
-  if (!ceilings) return add_processor_peaks(*loaded.target, out);
-  out.machine = out.device = ceilings->device;
-  out.peak_gbs = ceilings->bytes_per_second * 1e-9;
-  for (const auto& [name, rate] : ceilings->operations_per_second) out.rates[name] = rate * 1e-9;
+  const std::optional<DeviceModel> device = loaded.target->measured();
+  if (!device) return add_processor_peaks(*loaded.target, out);
+  out.machine = out.device = device->name;
+  out.peak_gbs = device->bytes_per_second * 1e-9;
+  for (const auto& [name, rate] : device->operations_per_second) out.rates[name] = rate * 1e-9;
   for (std::size_t s = 0; s < out.steps.size(); ++s) {
-    out.steps[s].precision = precision_of(loaded.executor.program().steps[s], *ceilings);
+    out.steps[s].precision =
+        precision_of(loaded.executor.program().steps[s], *loaded.target, *device);
   }
   choose_peak(out);
 }

@@ -2,7 +2,6 @@
 #include "backends/cuda/ceilings.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 
 #include "backends/cuda/sources.h"
@@ -217,64 +216,41 @@ std::string device_name(const std::string& identity) {
   return identity.substr(begin, identity.find_first_of(",;", begin) - begin);
 }
 
-std::string to_text(const Ceilings& c) {
-  char line[64];
-  std::snprintf(line, sizeof line, "copy %.6e\n", c.bytes_per_second);
-  std::string out = line;
-  for (const auto& [name, rate] : c.operations_per_second) {
-    std::snprintf(line, sizeof line, "%s %.6e\n", name.c_str(), rate);
-    out += line;
-  }
-  return out;
-}
-
-/// False unless it is as to_text writes it, with all of them.
-bool from_text(const std::string& text, Ceilings& out) {
-  for (const std::string& line : split(text, '\n')) {
-    char name[16];
-    double rate = 0;
-    if (line.empty()) continue;
-    if (std::sscanf(line.c_str(), "%15s %lf", name, &rate) != 2 || !(rate > 0)) return false;
-    if (std::string_view(name) == "copy") {
-      out.bytes_per_second = rate;
-    } else {
-      out.operations_per_second[name] = rate;
-    }
-  }
-  return out.bytes_per_second > 0 && out.operations_per_second.size() == std::size(kPrecisions);
-}
-
 }  // namespace
 
-Ceilings measure_ceilings(Device& device, const Libraries* libraries, const CeilingSizes& sizes) {
-  Ceilings out;
-  out.device = device_name(device.identity());
+DeviceModel measure_ceilings(Device& device, const Libraries* libraries, DeviceModel model,
+                             const CeilingSizes& sizes) {
+  model.name = device_name(device.identity());
+  model.source = "measured";
+  model.operations_per_second.clear();
   const Measure measure(device, sizes.runs);
-  out.bytes_per_second = measure.copy_rate(std::min(sizes.copy_bytes, device.free_bytes() / 4));
+  model.bytes_per_second = measure.copy_rate(std::min(sizes.copy_bytes, device.free_bytes() / 4));
   for (const Precision& p : kPrecisions) {
     const bool wide = p.dtype == DType::f32;
     const loop::BoundContraction c = cube(p.dtype, wide ? sizes.floats : sizes.halves);
     std::string why;
     const auto call =
         libraries ? libraries->with(p.tf32)->make(c, p.dtype, {}, "", true, why) : nullptr;
-    out.operations_per_second[p.name] =
+    model.operations_per_second[p.name] =
         call ? measure.library_rate(c, *call) : measure.own_rate(c, p.tf32);
   }
-  return out;
+  return model;
 }
 
-std::optional<Ceilings> ceilings_of(Device& device, const Libraries* libraries, bool tf32) {
+std::optional<DeviceModel> ceilings_of(Device& device, const Libraries* libraries,
+                                       const DeviceModel& model) {
   if (!device.stream()) return std::nullopt;
   const std::uint64_t key =
-      fnv1a64(str(device.identity(), "\n", libraries ? libraries->identity() : "no libraries"));
-  Ceilings out;
-  out.device = device_name(device.identity());
-  const auto kept = codegen::cache::load("ceilings", key);
-  if (!kept || !from_text(*kept, out)) {
-    out = measure_ceilings(device, libraries, {});
-    codegen::cache::store("ceilings", key, to_text(out));
+      fnv1a64(str(device.identity(), "\n", libraries ? libraries->identity() : "no libraries", "\n",
+                  to_text(model)));
+  if (const auto kept = codegen::cache::load("ceilings", key)) {
+    try {
+      return device_model_from_text(*kept, "the cache");
+    } catch (const UserError&) {  // measured again
+    }
   }
-  out.f32 = tf32 ? "tf32" : "f32";
+  DeviceModel out = measure_ceilings(device, libraries, model, {});
+  codegen::cache::store("ceilings", key, to_text(out));
   return out;
 }
 

@@ -19,10 +19,13 @@ struct CeilingSizes {
 
 /// A product of both libraries' precisions where there are libraries, of our own kernels otherwise.
 /// Takes memory for as long as it measures. RunError when there is too little.
-Ceilings measure_ceilings(Device& device, const Libraries* libraries, const CeilingSizes& sizes);
+/// `model`: all else that it says of the device.
+DeviceModel measure_ceilings(Device& device, const Libraries* libraries, DeviceModel model,
+                             const CeilingSizes& sizes);
 
-/// As measured before on such a device, or measured now and kept. `tf32`: products of f32 multiply
-/// so. Nothing where no driver is behind the device.
-std::optional<Ceilings> ceilings_of(Device& device, const Libraries* libraries, bool tf32);
+/// As measured before on such a device, or measured now and kept. Nothing where no driver is behind
+/// the device.
+std::optional<DeviceModel> ceilings_of(Device& device, const Libraries* libraries,
+                                       const DeviceModel& model);
 
 }  // namespace plait::cuda

@@ -188,10 +188,11 @@ class CudaTarget : public Target {
     if (!device_) throw RunError(options_.without);
     return make_runtime(device_, libraries_);
   }
-  std::optional<Ceilings> ceilings() const override {
+  std::optional<DeviceModel> measured() const override {
     if (!device_) return std::nullopt;
-    return ceilings_of(*device_, libraries_.get(), options_.tf32);
+    return ceilings_of(*device_, libraries_.get(), model_);
   }
+  std::string f32_products() const override { return options_.tf32 ? "tf32" : "f32"; }
 
  private:
   codegen::cuda::ProductOptions product_options() const {

@@ -40,9 +40,11 @@ TEST(DeviceProfile, StepsAreTimedApartAndInOneLaunch) {
 TEST(DeviceProfile, CeilingsAreMeasured) {
   const auto device = cuda::make_emulated_device();
   const std::int64_t before = device->free_bytes();
-  const Ceilings c = cuda::measure_ceilings(
-      *device, nullptr, {.copy_bytes = 1 << 16, .halves = 32, .floats = 32, .runs = 1});
-  EXPECT_EQ(c.device, "emulated");
+  const DeviceModel c = cuda::measure_ceilings(
+      *device, nullptr, h200(), {.copy_bytes = 1 << 16, .halves = 32, .floats = 32, .runs = 1});
+  EXPECT_EQ(c.name, "emulated");
+  EXPECT_EQ(c.source, "measured");
+  EXPECT_EQ(c.step_seconds, h200().step_seconds);
   EXPECT_GT(c.bytes_per_second, 0);
   ASSERT_EQ(c.operations_per_second.size(), 4u);
   for (const char* name : {"f16", "bf16", "tf32", "f32"}) {
@@ -50,7 +52,7 @@ TEST(DeviceProfile, CeilingsAreMeasured) {
   }
   EXPECT_EQ(device->free_bytes(), before);
   // There is no driver behind it: the processor's peaks are compared with.
-  EXPECT_FALSE(cuda::ceilings_of(*device, nullptr, false).has_value());
+  EXPECT_FALSE(cuda::ceilings_of(*device, nullptr, h200()).has_value());
 }
 
 }  // namespace
