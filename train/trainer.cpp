@@ -120,6 +120,8 @@ void Trainer::begin() {
     if (state_.step > 0) saved_step_ = state_.step;
     const auto before = rewind_metrics(job_.folder->file(kMetricsFile), state_.step, job_.notes);
     if (!before.empty()) last_ = before.back();
+    if (job_.config.eval.every == 0)
+      last_.eval_loss = last_.eval_perplexity = last_.eval_accuracy = {};
     const auto checkpoints = checkpoints_of(run);
     for (const std::string& path : checkpoints) {
       if (checkpoint_.empty() && check_checkpoint(path)) checkpoint_ = path;

@@ -117,6 +117,16 @@ TEST(Trainer, LogsWhenItIsToldTo) {
   EXPECT_NE(runs.said.find("plait train --resume "), std::string::npos) << runs.said;
 }
 
+TEST(Trainer, WithoutEvaluationsTheEndSaysNone) {
+  SmallRuns runs;
+  runs.run("a", 14, {"eval.every=7"});
+  EXPECT_NE(runs.said.find("eval loss"), std::string::npos) << runs.said;
+  runs.said.clear();
+  runs.resume("a", 0, {"eval.every=0"});
+  EXPECT_NE(runs.said.find("trained"), std::string::npos) << runs.said;
+  EXPECT_EQ(runs.said.find("eval loss"), std::string::npos) << runs.said;
+}
+
 /// Programs of a run share their states and an arena as large as the larger one's.
 TEST(Trainer, EvaluationChangesNothingAndTakesNoMemoryOfItsOwn) {
   SmallRuns runs;
