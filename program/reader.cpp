@@ -18,6 +18,13 @@ std::string_view Reader::word() {
   return found;
 }
 
+std::string Reader::place() const {
+  const std::string_view before = text_.substr(0, at_);
+  const std::size_t line = before.rfind('\n') + 1;  // npos + 1 is 0
+  return str("line ", 2 + std::count(before.begin(), before.end(), '\n'), ", column ",
+             at_ - line + 1);
+}
+
 void Reader::expect(std::string_view name) {
   skip();
   const std::size_t start = at_;

@@ -88,8 +88,10 @@ class Reader {
  private:
   template <class... Parts>
   [[noreturn]] void bad(const Parts&... parts) const {
-    fail("byte ", at_, ": ", parts...);
+    fail(place(), ": ", parts...);
   }
+  /// Where it reads, in the file that begins with one line more.
+  std::string place() const;
 
   void skip() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;

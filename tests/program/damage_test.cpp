@@ -74,13 +74,23 @@ TEST(ProgramDamage, AnotherVersion) {
       "again");
 }
 
+TEST(ProgramDamage, MistakesOfAnEditorHaveALineAndAColumn) {
+  const std::string body = body_of(to_bytes(small_program()));
+  EXPECT_EQ(refusal("plait-plan 7\nx" + body),
+            "my.plan: the plan is damaged (line 2, column 1: 'symbols' is expected, found "
+            "'xsymbols'): compile again");
+  EXPECT_EQ(refusal("plait-plan 7\n\n\n  x " + body),
+            "my.plan: the plan is damaged (line 4, column 3: 'symbols' is expected, found 'x'): "
+            "compile again");
+}
+
 TEST(ProgramDamage, RandomBytes) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     std::string bytes(random() % 400, '\0');
     for (char& c : bytes) c = static_cast<char>(random());
     EXPECT_EQ(refusal(bytes), "my.plan: this is not a plan");
-    EXPECT_TRUE(refusal(sealed(bytes)).starts_with("my.plan: the plan is damaged (byte "));
+    EXPECT_TRUE(refusal(sealed(bytes)).starts_with("my.plan: the plan is damaged (line "));
   }
 }
 
@@ -127,8 +137,8 @@ TEST(ProgramDamage, OtherMembers) {
     EXPECT_NE(at, std::string::npos) << from;
     body.replace(at, from.size(), to);
     const std::string said = refusal(sealed(body));
-    const std::size_t behind = said.find(": ", said.find("(byte "));
-    EXPECT_TRUE(said.starts_with("my.plan: the plan is damaged (byte ")) << said;
+    const std::size_t behind = said.find(": ", said.find("(line "));
+    EXPECT_TRUE(said.starts_with("my.plan: the plan is damaged (line ")) << said;
     return behind == std::string::npos ? said : said.substr(behind + 2);
   };
   EXPECT_EQ(changed("offset 64", "shift 64"),
