@@ -182,7 +182,12 @@ struct GraphReader {
     for (const Value& v : graph.values) {
       known.push_back((v.producer == kNone ? "" : "%") + name_text(v.name));
     }
-    throw SyntaxError{start, str("no value ", text, " is known here.", suggestion(text, known))};
+    const bool number = text.find_first_not_of("0123456789.") == text.npos;
+    throw SyntaxError{
+        start, str("no value ", text, " is known here.",
+                   number ? str(" Operands are values, numbers too: %c = constant(value=f32[]{",
+                                text, "}) : f32[]")
+                          : suggestion(text, known))};
   }
 
   /// What stands behind '@': a module path, a source line in parentheses, or both.
