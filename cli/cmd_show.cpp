@@ -29,7 +29,8 @@ constexpr Flag kShowFlags[] = {
     {"--log", "", "run the passes and print what they decided, and why, on standard error"},
     {"--dump", "DIR", "run the passes and write the graph after each to a file in DIR"},
     {"--as", "FORMAT", kFormatsHelp},
-    {"--backend", "NAME", "of stages: cpu, the default, cuda or null, which needs no compiler"},
+    {"--backend", "NAME",
+     "of stages: cpu, the default, cuda, ref or null, which needs no compiler"},
     kFp32Flag,
     kThreadsFlag,
     kNoFuseFlag,
@@ -128,15 +129,21 @@ void run_show(const Args& args) {
     if (args.has("--as") || runs_passes(args) || args.has("--graph") || args.has("--set")) {
       throw UsageError("a safetensors file holds tensors, no graph: only --json goes with it");
     }
-    return show_tensors(args.words()[0], args.has("--json"));
+    return show_tensors(file, args.has("--json"));
   }
   if (args.has("--json")) throw UsageError("--json is for safetensors files: a graph is text");
-  if (is_plan(args.words()[0])) {
-    return print(to_text(program::from_bytes(io::read_file(args.words()[0]), args.words()[0])));
+  if (is_plan(file)) {
+    if (args.has("--as") || runs_passes(args) || args.has("--graph") || args.has("--set")) {
+      throw UsageError(str(file,
+                           " is a plan, shown as it is: passes and stages ran when it was "
+                           "compiled. `plait explain ",
+                           file, "` says what they decided"));
+    }
+    return print(to_text(program::from_bytes(io::read_file(file), file)));
   }
   const std::string format = args.text("--as", "plait");
   check_format("--as", format);
-  const io::Document document = load_document(args.words()[0]);
+  const io::Document document = load_document(file);
   ir::Package package = set_symbols(document.import, args);
   if (wants_one_graph(args)) package.graphs = {ir::Graph(chosen_graph(package, args))};
   if (is_stage(args.text("--after"))) {

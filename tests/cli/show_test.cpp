@@ -176,6 +176,21 @@ TEST_F(Show, AnEmptyFile) {
   expect_failed("show " + file, file + ": holds no graph");
 }
 
+TEST_F(Show, APlanIsShownAsItIs) {
+  const std::string plan = folder / "g.plan";
+  ASSERT_EQ(plait("compile " + file + " --backend null -o " + plan).code, 0);
+  for (const std::string flag : {"--after group", "--log", "--as aicf"}) {
+    const Outcome o = plait("show " + plan + " " + flag);
+    EXPECT_EQ(o.code, 2) << flag << o.out;
+    EXPECT_NE(o.err.find(plan +
+                         " is a plan, shown as it is: passes and stages ran when it was "
+                         "compiled. `plait explain " +
+                         plan + "` says"),
+              std::string::npos)
+        << o.err;
+  }
+}
+
 TEST_F(Show, AnUnknownFormat) {
   io::write_file(file, {std::string_view("\x08\x07\x12\0PK", 6)});
   expect_failed(
