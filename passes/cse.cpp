@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "passes/rewrite.h"
+#include "ir/rewrite.h"
 
 namespace plait {
 namespace {
@@ -45,7 +45,7 @@ bool same_literals(const ir::Node& a, const ir::Node& b) {
 }  // namespace
 
 ir::Graph merge_common(const ir::Graph& graph, DecisionLog& log) {
-  Rewriter rewriter(graph);
+  ir::Rewriter rewriter(graph);
   std::unordered_map<std::string, std::vector<ir::NodeId>> seen;  // nodes of the new graph
   for (const ir::Node& old : graph.nodes) {
     if (old.opaque) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "passes/rewrite.h"
+#include "ir/rewrite.h"
 
 namespace plait {
 
@@ -22,7 +22,7 @@ ir::Graph remove_dead(const ir::Graph& graph, DecisionLog& log) {
     if (!is_live(*node)) continue;
     for (ir::ValueId id : node->inputs) mark(id);
   }
-  Rewriter rewriter(graph);
+  ir::Rewriter rewriter(graph);
   for (const ir::Node& node : graph.nodes) {
     if (is_live(node)) {
       rewriter.keep(node);

@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "base/at.h"
+#include "ir/rewrite.h"
 #include "ops/table.h"
 
 namespace plait {
@@ -12,55 +12,46 @@ namespace {
 class Expansion {
  public:
   Expansion(const ir::Graph& from, const Keep& keep, DecisionLog& log)
-      : from_(from), keep_(keep), log_(log) {
-    to_.name = from.name;
-    to_.reserve(from.nodes.size(), from.values.size());
-    map_.assign(from.values.size(), ir::kNone);
-    for (ir::ValueId id : from.feeds) {
-      map_[at(id)] = to_.add_feed(from.value(id).name, from.type(id));
-    }
-    for (const ir::StateUse& use : from.states) map_[at(use.value)] = to_.add_state(use.state);
-  }
+      : from_(from), keep_(keep), log_(log), rewriter_(from) {}
 
   ir::Graph run() {
     for (const ir::Node& node : from_.nodes) {
-      std::vector<ir::ValueId> inputs;
-      for (ir::ValueId id : node.inputs) inputs.push_back(mapped(id));
+      if (!is_expanded(from_, node, node)) {
+        rewriter_.keep(node);
+        continue;
+      }
       std::vector<std::string> names;
       for (ir::ValueId id : node.outputs) names.push_back(from_.value(id).name);
-      const std::vector<ir::ValueId> outputs = place(from_, node, inputs, names, node);
-      for (std::size_t i = 0; i < outputs.size(); ++i) map_[at(node.outputs[i])] = outputs[i];
+      const std::vector<ir::ValueId> made =
+          inline_parts(view_of(from_, node), rewriter_.carried(node).inputs, names, node);
+      for (std::size_t i = 0; i < made.size(); ++i) rewriter_.replace(node.outputs[i], made[i]);
     }
-    for (const ir::NextState& n : from_.nexts) to_.nexts.push_back({n.state, mapped(n.value)});
-    for (const ir::Fetch& f : from_.fetches) to_.fetches.push_back({f.name, mapped(f.value)});
-    return std::move(to_);
+    return rewriter_.finish();
   }
 
  private:
-  ir::ValueId mapped(ir::ValueId id) const { return id == ir::kNone ? ir::kNone : map_[at(id)]; }
-
-  /// Adds a node, or what it is made of; returns the values that stand for its outputs.
-  std::vector<ir::ValueId> place(const ir::Graph& graph, const ir::Node& node,
+  /// Adds a part, or what it is made of; returns the values that stand for its outputs.
+  std::vector<ir::ValueId> place(const ir::Graph& parts, const ir::Node& part,
                                  const std::vector<ir::ValueId>& inputs,
                                  const std::vector<std::string>& names, const ir::Node& origin) {
-    if (!node.opaque && op_named(node.op).decompose) {
-      const NodeView view = view_of(graph, node);
-      if (!keeps(view, origin)) return inline_parts(view, inputs, names, origin);
+    if (is_expanded(parts, part, origin)) {
+      return inline_parts(view_of(parts, part), inputs, names, origin);
     }
     std::vector<ir::Type> types;
-    for (ir::ValueId id : node.outputs) types.push_back(graph.type(id));
-    ir::Node copy{node.op, inputs, {}, node.attrs, origin.path, origin.source, node.opaque};
-    const ir::NodeId id = to_.add_node(std::move(copy), types, names);
-    return to_.node(id).outputs;
+    for (ir::ValueId id : part.outputs) types.push_back(parts.type(id));
+    ir::Node copy{part.op, inputs, {}, part.attrs, origin.path, origin.source, part.opaque};
+    return to().node(to().add_node(std::move(copy), types, names)).outputs;
   }
 
-  bool keeps(const NodeView& view, const ir::Node& origin) {
-    if (!keep_) return false;
-    const Decision kept = keep_(view);
+  /// `origin`: the node of the old graph that it is a part of, or itself.
+  bool is_expanded(const ir::Graph& graph, const ir::Node& node, const ir::Node& origin) {
+    if (node.opaque || !op_named(node.op).decompose) return false;
+    if (!keep_) return true;
+    const Decision kept = keep_(view_of(graph, node));
     if (kept || !kept.why.empty()) {
       log_.push_back({"keep", describe(from_, origin), kept ? "whole" : "expanded", kept.why});
     }
-    return static_cast<bool>(kept);
+    return !kept;
   }
 
   std::vector<ir::ValueId> inline_parts(const NodeView& view,
@@ -86,7 +77,7 @@ class Expansion {
       for (ir::ValueId id : part.outputs) {
         const auto named = result_names.find(id);
         made.push_back(named != result_names.end() ? named->second
-                                                   : to_.fresh_name(names[0] + "." + part.op));
+                                                   : to().fresh_name(names[0] + "." + part.op));
       }
       const std::vector<ir::ValueId> outputs = place(parts, part, operands, made, origin);
       for (std::size_t i = 0; i < outputs.size(); ++i) inner[part.outputs[i]] = outputs[i];
@@ -96,11 +87,12 @@ class Expansion {
     return results;
   }
 
+  ir::Graph& to() { return rewriter_.graph(); }
+
   const ir::Graph& from_;
   const Keep& keep_;
   DecisionLog& log_;
-  ir::Graph to_;
-  std::vector<ir::ValueId> map_;  // by value of from_
+  ir::Rewriter rewriter_;
 };
 
 }  // namespace

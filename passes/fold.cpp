@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/rewrite.h"
 #include "ops/constant.h"
 #include "ops/evaluate.h"
 #include "ops/table.h"
-#include "passes/rewrite.h"
+#include "passes/node_text.h"
 
 namespace plait {
 namespace {
@@ -126,7 +127,7 @@ class Folder {
 
   const ir::Graph& graph_;
   DecisionLog& log_;
-  Rewriter rewriter_;
+  ir::Rewriter rewriter_;
   std::unordered_map<ir::ValueId, Known> known_;  // by value of the old graph
 };
 

@@ -2,8 +2,9 @@
 // which no rule moves any more; so one walk, with each node tried until it rests, is a fixed point.
 #include "passes/simplify.h"
 
+#include "ir/rewrite.h"
 #include "ops/table.h"
-#include "passes/rewrite.h"
+#include "passes/node_text.h"
 
 namespace plait {
 namespace {
@@ -72,7 +73,7 @@ class Simplifier {
 
   const ir::Graph& graph_;
   DecisionLog& log_;
-  Rewriter rewriter_;
+  ir::Rewriter rewriter_;
   std::vector<const Rule*> rules_;
 };
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/at.h"
 #include "base/text.h"
+#include "ir/rewrite.h"
 #include "ops/compare.h"
 #include "ops/table.h"
 
@@ -103,57 +103,35 @@ class Copies {
 class Keeping {
  public:
   Keeping(const ir::Graph& from, std::vector<Copy> copies)
-      : from_(from), copies_(std::move(copies)), map_(from.values.size(), ir::kNone) {}
+      : from_(from), copies_(std::move(copies)), rewriter_(from) {}
 
   Rounded run() {
-    ir::Graph& to = out_.graph;
-    to.name = from_.name;
-    for (const ir::ValueId v : from_.feeds) {
-      map_[at(v)] = to.add_feed(from_.value(v).name, from_.type(v));
-    }
-    for (const ir::StateUse& use : from_.states) map_[at(use.value)] = to.add_state(use.state);
     for (std::size_t i = 0; i < copies_.size(); ++i) add_state(i);
     for (const ir::ValueId v : from_.feeds) round(v);
     for (const ir::StateUse& use : from_.states) round(use.value);
     for (std::size_t i = 0; i < from_.nodes.size(); ++i) {
       const ir::Node& node = from_.nodes[i];
-      if (!dropped_.count(static_cast<ir::NodeId>(i))) add(node);
+      if (!dropped_.count(static_cast<ir::NodeId>(i))) rewriter_.keep(node);
       for (const ir::ValueId v : node.outputs) round(v);
     }
-    for (const ir::NextState& n : from_.nexts) to.nexts.push_back({n.state, map_[at(n.value)]});
-    for (const ir::Fetch& f : from_.fetches) to.fetches.push_back({f.name, map_[at(f.value)]});
-    to.nexts.insert(to.nexts.end(), nexts_.begin(), nexts_.end());
+    out_.graph = rewriter_.finish();
+    out_.graph.nexts.insert(out_.graph.nexts.end(), nexts_.begin(), nexts_.end());
     return std::move(out_);
   }
 
  private:
-  void add(const ir::Node& node) {
-    ir::Node copy = node;
-    for (ir::ValueId& v : copy.inputs) v = v == ir::kNone ? v : map_[at(v)];
-    std::vector<ir::Type> types;
-    std::vector<std::string> names;
-    for (const ir::ValueId v : node.outputs) {
-      types.push_back(from_.type(v));
-      names.push_back(from_.value(v).name);
-    }
-    const ir::NodeId added = out_.graph.add_node(std::move(copy), types, std::move(names));
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      map_[at(node.outputs[i])] = out_.graph.node(added).outputs[i];
-    }
-  }
-
   /// The copy as the run finds it.
   void add_state(std::size_t number) {
     const Copy& c = copies_[number];
     const bool is_read = c.cast != ir::kNone;
     ir::State state;
-    state.name = out_.graph.fresh_name(str(cast_name(c), ".kept"));
+    state.name = rewriter_.graph().fresh_name(str(cast_name(c), ".kept"));
     while (from_.find_value(state.name) != ir::kNone) state.name += "_";
     state.type = {c.dtype, from_.find_state(c.state)->state.type.shape};
     state.role = ir::Role::kSlot;
-    const ir::ValueId added = out_.graph.add_state(state);
+    const ir::ValueId added = rewriter_.graph().add_state(state);
     if (is_read) {
-      map_[at(from_.node(c.cast).outputs[0])] = added;
+      rewriter_.replace(from_.node(c.cast).outputs[0], added);
       dropped_.insert(c.cast);
     }
     out_.of.emplace(state.name, c.state);
@@ -177,20 +155,20 @@ class Keeping {
       } else {
         cast.op = ops::cast.name;
         cast.attrs = ir::encode(ops::Cast{c.dtype});
-        name = out_.graph.fresh_name(name);
+        name = rewriter_.graph().fresh_name(name);
         while (from_.find_value(name) != ir::kNone) name += "_";
       }
-      cast.inputs = {map_[at(v)]};
+      cast.inputs = {rewriter_.value(v)};
       const ir::Type type{c.dtype, from_.find_state(c.state)->state.type.shape};
-      const ir::NodeId added = out_.graph.add_node(std::move(cast), {type}, {name});
-      nexts_.push_back({names_[i], out_.graph.node(added).outputs[0]});
+      const ir::NodeId added = rewriter_.graph().add_node(std::move(cast), {type}, {name});
+      nexts_.push_back({names_[i], rewriter_.graph().node(added).outputs[0]});
     }
   }
 
   const ir::Graph& from_;
   const std::vector<Copy> copies_;
   Rounded out_;
-  std::vector<ir::ValueId> map_;    // by old value
+  ir::Rewriter rewriter_;
   std::set<ir::NodeId> dropped_;    // casts that copies replace
   std::vector<std::string> names_;  // of the copies
   std::vector<ir::NextState> nexts_;

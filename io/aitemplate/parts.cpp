@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "ir/rewrite.h"
 #include "ops/infer.h"
 #include "ops/shape.h"
 
@@ -133,22 +134,12 @@ void expect(Kernel& k, const Tensor& y, const std::vector<IntVar>& shape, DType 
 }
 
 ir::Graph renamed(const ir::Graph& graph, const std::map<ir::ValueId, std::string>& names) {
-  ir::Graph out;
-  out.name = graph.name;
-  std::vector<ir::ValueId> now(graph.values.size(), ir::kNone);
-  const auto at = [&](ir::ValueId id) -> ir::ValueId& { return now[static_cast<std::size_t>(id)]; };
+  ir::Rewriter rewriter(graph);
   std::unordered_set<std::string> taken;
   for (const auto& [id, name] : names) taken.insert(name);
-  for (ir::ValueId id : graph.feeds) {
-    at(id) = out.add_feed(graph.value(id).name, graph.type(id));
-    taken.insert(graph.value(id).name);
-  }
-  for (const ir::StateUse& use : graph.states) {
-    at(use.value) = out.add_state(use.state);
-    taken.insert(use.state.name);
-  }
+  for (ir::ValueId id : graph.feeds) taken.insert(graph.value(id).name);
+  for (const ir::StateUse& use : graph.states) taken.insert(use.state.name);
   for (const ir::Node& node : graph.nodes) {
-    std::vector<ir::Type> types;
     std::vector<std::string> outputs;
     for (ir::ValueId id : node.outputs) {
       const auto it = names.find(id);
@@ -158,17 +149,10 @@ ir::Graph renamed(const ir::Graph& graph, const std::map<ir::ValueId, std::strin
         for (int n = 1; !taken.insert(name).second; ++n) name = str(stem, n);
       }
       outputs.push_back(std::move(name));
-      types.push_back(graph.type(id));
     }
-    ir::Node copy = node;
-    for (ir::ValueId& id : copy.inputs) id = id == ir::kNone ? id : at(id);
-    const ir::NodeId made = out.add_node(std::move(copy), types, std::move(outputs));
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      at(node.outputs[i]) = out.node(made).outputs[i];
-    }
+    rewriter.put(node.outputs, rewriter.carried(node), std::move(outputs));
   }
-  for (const ir::Fetch& fetch : graph.fetches) out.fetches.push_back({fetch.name, at(fetch.value)});
-  return out;
+  return rewriter.finish();
 }
 
 }  // namespace plait::io::aitemplate
