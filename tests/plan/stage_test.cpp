@@ -57,6 +57,35 @@ TEST(Stages, FactsSayWhatKindOfWorkANodeIs) {
 )");
 }
 
+TEST(Stages, OfRefEveryNodeIsAStepAndStatesAreReplacedBehindThem) {
+  const ir::Graph graph = ir::parse_graph(kStep);
+  const auto ref = make_plan_target("ref", {});
+  EXPECT_EQ("\n" + text_after(graph, *ref, {}, "join"), R"(
+step 0 ref.linear linear  (x, w, b) -> (%y)
+step 1 ref.relu relu  (%y) -> (%r)
+step 2 ref.softmax softmax  (%r) -> (%s)
+step 3 ref.sub sub  (%s, t) -> (%d)
+step 4 ref.matmul matmul  (%d, x) -> (%g)
+step 5 ref.sub sub  (w, %g) -> (%w2)
+)");
+  const program::Program program = make_program(graph, *ref);
+  ASSERT_EQ(program.steps.size(), 7u);
+  EXPECT_EQ(program.steps.back().kernel, "ref.copy");
+  EXPECT_EQ(program.steps.back().name, "w");
+}
+
+TEST(Stages, OfRefMemoryIsUsedAgain) {
+  const ir::Graph graph = ir::parse_graph(R"(
+graph g(x: f32[1024]) {
+  %a = neg(x) : f32[1024]
+  %b = neg(%a) : f32[1024]
+  %c = neg(%b) : f32[1024]
+  %d = neg(%c) : f32[1024]
+  return %d
+})");
+  EXPECT_EQ(make_program(graph, *make_plan_target("ref", {})).arena_bytes, 2 * 4096);
+}
+
 TEST(Stages, LayoutPutsChannelsLast) {
   EXPECT_EQ(after("layout", kStep), "\n");
   EXPECT_EQ(after("layout", kImage), R"(
