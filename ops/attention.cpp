@@ -326,6 +326,13 @@ std::vector<Tensor> decompose_attention(DecomposeCtx& c) {
   const auto take = [&](int i) { return c.has(i) ? c.in(i) : Tensor(); };
   const Operands o{c.node, take(0), take(1), take(2), take(3), take(4), take(5), take(6)};
   const Tensor scores = scores_of(o);
+  if (scores.dim(-1).is(0)) {
+    const Shape rows(scores.shape().begin(), scores.shape().end() - 1);
+    Shape y = rows;
+    y.push_back(o.v.dim(-1));
+    Builder& b = o.q.builder();
+    return {b.full(0, o.q.dtype(), y), b.full(kUnseen, scores.dtype(), rows)};
+  }
   const Tensor weights = after_dropout(o, softmax(scores, Axis{-1}));
   return {unfolded(matmul(folded(weights, o.k), o.v), o.q), log_sum(scores)};
 }
@@ -333,9 +340,11 @@ std::vector<Tensor> decompose_attention(DecomposeCtx& c) {
 std::vector<Tensor> decompose_attention_backward(DecomposeCtx& c) {
   const auto take = [&](int i) { return c.has(i) ? c.in(i) : Tensor(); };
   const Operands o{c.node, take(0), take(1), take(2), take(6), take(7), take(8), take(9)};
-  const Tensor dy = take(5);
-  const Tensor p = (scores_of(o) - take(4).unsqueeze({-1})).exp();
-  const Tensor mean = (dy * take(3)).sum({-1}, true);
+  const Tensor dy = take(5), lse = take(4).unsqueeze({-1});
+  // A query that sees no key has no gradient, and gives none.
+  const Tensor blind = lse <= kUnseen;
+  const Tensor p = (scores_of(o) - where(blind, -kUnseen, lse)).exp();
+  const Tensor mean = where(blind, 0.0, (dy * take(3)).sum({-1}, true));
   return operand_grads(o, score_grads(o, p, dy, mean, take(10)), dy);
 }
 

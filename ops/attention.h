@@ -101,7 +101,7 @@ inline constexpr Op attention_backward{
 
 inline constexpr Op attention_keep{
     .name = "attention_keep", .inputs = {"key"}, .dtypes = dtype_set(DType::i64),
-    .traits = kRandom, .attrs = &ir::kSchema<AttentionKeep>, .infer = infer_attention_keep,
+    .traits = plait::kRandom, .attrs = &ir::kSchema<AttentionKeep>, .infer = infer_attention_keep,
     .eval = eval_attention_keep, .colour = Colour::kBlack,
     .operations = [](const NodeView& v) { return v.out().elements(); },
     .samples = "i64[2]{0..1000} | shape=[2,19,37], p=0.4, stream=3; "

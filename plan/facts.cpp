@@ -176,8 +176,7 @@ NodeFacts facts_of(const ir::Graph& graph, const ir::Node& node, Nodes nodes) {
     f.kind = constant ? Kind::kConstant : Kind::kHand;
     return f;
   }
-  check(!view.op.decompose, "[", node.op, "] is planned before it was expanded");
-  if (!has_nest(view.op)) return f;
+  if (!has_nest(view.op)) return f;  // a composite that is still there is kept whole
   f.nest = nest_of(view);
   for (const loop::IndexVar& v : f.nest.vars) f.out_rank += v.reduced ? 0 : 1;
   for (const loop::Access& a : f.nest.loads) f.loads.push_back(load_facts(a, f.nest));
