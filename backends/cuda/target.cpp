@@ -78,7 +78,9 @@ class CudaTarget : public Target {
     return Decision::forbid("it has no kernel there; --backend ref runs it");
   }
   Decision keeps(const NodeView& node) const override {
-    return find_hand(node.op.name) ? Decision::allow() : Decision::forbid("");
+    const HandEntry* entry = find_hand(node.op.name);
+    if (!entry) return Decision::forbid("");
+    return entry->takes ? entry->takes(node) : Decision::allow();
   }
 
   PrintedLoop print(const loop::Kernel& kernel, bool) const override {

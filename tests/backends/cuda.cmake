@@ -3,7 +3,7 @@ plait_tests(cuda_emulated
   SOURCES cuda_emulated_test.cpp
   DEPENDS cuda_emulated)
 plait_tests(cuda_hand
-  SOURCES cuda_hand_test.cpp device_under_test.cpp
+  SOURCES cuda_hand_test.cpp cuda_attention_test.cpp device_under_test.cpp
   DEPENDS backends_cuda backends cuda_emulated)
 plait_tests(cuda_whole
   SOURCES cuda_whole_test.cpp device_under_test.cpp

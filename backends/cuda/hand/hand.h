@@ -35,6 +35,7 @@ struct HandEntry {
   std::string_view op, id;                    // the kernel id a step carries
   std::string (*text)(const HandCall& call);  // kernels for the call's dtypes and attributes
   HandPlan (*plan)(const HandCall& call, const DimBindings& sizes);
+  Decision (*takes)(const NodeView& node) = nullptr;  // of a composite; null: every node
 };
 
 /// Null when the op has no hand kernel.
