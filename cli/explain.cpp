@@ -114,7 +114,7 @@ std::string Explanation::why_without(const std::string& name, const DecisionLog&
     return str("it is inlined where it is read, in ", join(readers, ", "));
   }
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-    if (entry->what == "scratch_rows") continue;
+    if (entry->what == "kept") continue;
     return str("it is gone before planning (", entry->pass, ": ", entry->what, ")");
   }
   return "nothing that is fetched or kept depends on it";

@@ -86,7 +86,7 @@ class Copies {
     if (is_taken(from.name, dtype) || (!known && !may_add(from.name))) return;
     out_.push_back({number, next_of(from.name), from.name, dtype});
     log_.push_back(
-        {"keep", "%" + graph_.value(node.outputs[0]).name, "scratch_rows",
+        {"keep", "%" + graph_.value(node.outputs[0]).name, "kept",
          str("as a rounded copy of state ", from.name, ", written by ",
              out_.back().next == ir::kNone ? "the program that updates it" : "its update")});
   }

@@ -196,7 +196,7 @@ std::vector<int> choose_order(const ir::Graph& graph, const Draft& draft, const 
   const program::Schedule schedule = schedule_of(graph, draft, d.uses);
   const std::int64_t as_is = peak_of(schedule, plain), lower = peak_of(schedule, greedy);
   const bool change = static_cast<double>(lower) < 0.97 * static_cast<double>(as_is);
-  log.push_back({"order", graph.name, change ? "changed" : "scratch_rows",
+  log.push_back({"order", graph.name, change ? "changed" : "kept",
                  str("live peak ", as_is, " bytes in the graph's order, ", lower,
                      " when what frees most goes first")});
   return change ? greedy : plain;
