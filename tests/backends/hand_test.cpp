@@ -183,15 +183,18 @@ TEST(Hand, WordsAreThoseOfPhiloxWithEveryInstructionSet) {
   for (const LaneKernels* lanes : instruction_sets()) {
     for (std::uint64_t first : {std::uint64_t{0}, std::uint64_t{0xfffffff0}}) {
       for (int count : {1, 7, 33, 100}) {
-        std::vector<std::uint32_t> one(101, 7), two(101, 7);
-        lanes->random_words(key, first, count, one.data(), two.data());
+        std::vector<std::uint32_t> one(101, 7), two(101, 7), three(101, 7), four(101, 7);
+        lanes->random_words(key, first, count, one.data(), two.data(), three.data(), four.data());
         for (int i = 0; i < count; ++i) {
           const Philox bits = random_bits(key, first + static_cast<std::uint64_t>(i));
           ASSERT_EQ(one[static_cast<std::size_t>(i)], bits[0]);
           ASSERT_EQ(two[static_cast<std::size_t>(i)], bits[1]);
+          ASSERT_EQ(three[static_cast<std::size_t>(i)], bits[2]);
+          ASSERT_EQ(four[static_cast<std::size_t>(i)], bits[3]);
         }
         EXPECT_EQ(one[static_cast<std::size_t>(count)], 7u);
         EXPECT_EQ(two[static_cast<std::size_t>(count)], 7u);
+        EXPECT_EQ(four[static_cast<std::size_t>(count)], 7u);
       }
     }
   }

@@ -13,7 +13,7 @@ namespace {
 /// them, of which there are kDeep side by side; product(x, m) multiplies the lower halves.
 template <class V, V (*product)(V, V)>
 void random_words(const RandomKey& key, std::uint64_t first, int count, std::uint32_t* one,
-                  std::uint32_t* two) {
+                  std::uint32_t* two, std::uint32_t* three, std::uint32_t* four) {
   constexpr int kWide = sizeof(V) / 8, kDeep = 2, kBoth = kWide * kDeep;
   for (int done = 0; done < count; done += kBoth) {
     union {
@@ -44,6 +44,10 @@ void random_words(const RandomKey& key, std::uint64_t first, int count, std::uin
     const int lanes = count - done < kBoth ? count - done : kBoth;
     for (int j = 0; j < lanes; ++j) one[done + j] = static_cast<std::uint32_t>(a.lanes[j]);
     for (int j = 0; two && j < lanes; ++j) two[done + j] = static_cast<std::uint32_t>(b.lanes[j]);
+    for (int j = 0; three && j < lanes; ++j) {
+      three[done + j] = static_cast<std::uint32_t>(c[j / kWide][j % kWide]);
+      four[done + j] = static_cast<std::uint32_t>(d[j / kWide][j % kWide]);
+    }
   }
 }
 

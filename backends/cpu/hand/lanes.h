@@ -37,9 +37,10 @@ struct LaneKernels {
   // By dtype: f64, f32, f16, bf16; then f16 and bf16 with f32 beside k, v, y and their gradients.
   std::array<WkvForward, 6> wkv;
   std::array<WkvBackward, 6> wkv_backward;
-  /// The first two words of random_bits for elements first, first+1...; two may be null.
+  /// The words of random_bits for elements first, first+1...; two may be null, as may be both of
+  /// three and four.
   void (*random_words)(const RandomKey& key, std::uint64_t first, int count, std::uint32_t* one,
-                       std::uint32_t* two);
+                       std::uint32_t* two, std::uint32_t* three, std::uint32_t* four);
   /// Standard normals from two words each, as random_normal makes them.
   void (*normals)(const std::uint32_t* one, const std::uint32_t* two, int count, double* out);
 };

@@ -24,7 +24,7 @@ class Draws : public HandKernel {
         two_words_(two_words) {}
   std::int64_t tasks() const override { return (count_ + kTask - 1) / kTask; }
   const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
-                  void*) const noexcept override {
+                  const HandMemory&) const noexcept override {
     const auto* key = static_cast<const std::int64_t*>(inputs[0]);  // [2]: seed, step
     const RandomKey draws{static_cast<std::uint64_t>(key[0]), static_cast<std::uint64_t>(key[1]),
                           stream_};
@@ -33,7 +33,7 @@ class Draws : public HandKernel {
     for (std::int64_t i = task * kTask; i < end; i += kPiece) {
       const int count = static_cast<int>(std::min<std::int64_t>(kPiece, end - i));
       lanes_.random_words(draws, static_cast<std::uint64_t>(i), count, one,
-                          two_words_ ? two : nullptr);
+                          two_words_ ? two : nullptr, nullptr, nullptr);
       write(one, two, count, i, outputs[0]);
     }
     return nullptr;
