@@ -49,6 +49,7 @@ struct HandRun {
   std::unique_ptr<HandKernel> kernel;
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
+  char* shared = nullptr;
 };
 
 /// A stage of a step: tasks of several parts, numbered through.
@@ -218,7 +219,10 @@ class CpuCode : public Code {
       pack.push_back(p.constant ? 0 : tasks);
       pack_once.push_back(p.constant ? tasks : 0);
     }
-    if (run.hand.kernel) work.push_back(run.hand.kernel->tasks());
+    if (run.hand.kernel) {
+      work.push_back(run.hand.kernel->tasks());
+      finish.push_back(run.hand.kernel->finish_tasks());
+    }
     run.work.set(work);
     run.pack.set(pack);
     run.pack_once.set(pack_once);
@@ -277,6 +281,7 @@ class CpuCode : public Code {
 
   void bind_hand(const HandCall& call, const DimBindings& sizes, HandRun& run) {
     run.kernel = make_hand(call, sizes);
+    run.shared = memory_.shared + call.workspace.offset;
     for (program::ViewId v : call.input_views) run.inputs.push_back(pointer(v));
     for (program::ViewId v : call.output_views) run.outputs.push_back(pointer(v));
   }
@@ -300,7 +305,7 @@ class CpuCode : public Code {
                              &p, self->scratch(thread), p.epilogue_along_m);
     }
     const char* error = s.hand.kernel->run(mine, s.hand.inputs.data(), s.hand.outputs.data(),
-                                           self->scratch(thread));
+                                           {self->scratch(thread), s.hand.shared});
     if (error) self->hand_error_.store(error, std::memory_order_relaxed);
   }
 
@@ -320,11 +325,16 @@ class CpuCode : public Code {
     self->pack_part(*self->current_, self->current_->pack_once, task, thread);
   }
 
-  static void finish_task(void* context, std::int64_t task, int) noexcept {
-    StepRun& s = *static_cast<CpuCode*>(context)->current_;
+  static void finish_task(void* context, std::int64_t task, int thread) noexcept {
+    auto* self = static_cast<CpuCode*>(context);
+    StepRun& s = *self->current_;
     const std::size_t i = s.finish.part_of(task);
-    const LoopRun& l = s.loops[i];
     const std::int64_t mine = task - s.finish.first[i];
+    if (i == s.loops.size()) {
+      return s.hand.kernel->finish(mine, s.hand.inputs.data(), s.hand.outputs.data(),
+                                   {self->scratch(thread), s.hand.shared});
+    }
+    const LoopRun& l = s.loops[i];
     l.finish(l.pointers.data(), l.sizes.data(), first_row(mine, l.finish_tasks, l.finish_rows),
              first_row(mine + 1, l.finish_tasks, l.finish_rows), l.tasks);
   }

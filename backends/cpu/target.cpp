@@ -141,6 +141,7 @@ class CpuTarget : public Target {
     out.kernel = std::string(cpu::find_hand(call.op)->id);
     const auto kernel = cpu::make_hand(call, largest);
     out.thread_bytes = kernel->scratch_bytes();
+    out.shared_bytes = (kernel->shared_bytes() + 63) / 64 * 64;
     out.predicted = cpu::predict_hand({device_, threads_}, kernel->tasks(), call.op, work);
     out.why = "written by hand";
     return out;

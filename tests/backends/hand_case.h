@@ -28,6 +28,17 @@ struct HandOptions {
   unsigned char dirt = 0xa5;  // what scratch and results are filled with before
 };
 
+/// Aligned memory with a guard behind it.
+struct HandBytes {
+  HandBytes(std::int64_t count, unsigned char dirt)
+      : bytes(static_cast<std::size_t>(count)), all(bytes + 128, dirt) {
+    at = all.data() + (64 - reinterpret_cast<std::uintptr_t>(all.data()) % 64);
+  }
+  std::size_t bytes;
+  std::vector<unsigned char> all;
+  unsigned char* at;
+};
+
 inline HandResult run_hand(const NodeView& node, const std::vector<const Array*>& inputs,
                            const HandOptions& options = {}) {
   constexpr std::size_t kGuard = 64;
@@ -43,19 +54,25 @@ inline HandResult run_hand(const NodeView& node, const std::vector<const Array*>
     const bool read = !options.only || *options.only == static_cast<int>(i);
     out.push_back(read ? buffers[i].data() + kGuard : nullptr);
   }
-  const auto bytes = static_cast<std::size_t>(kernel->scratch_bytes());
-  std::vector<unsigned char> scratch(bytes + 64 + kGuard, options.dirt);
-  auto* aligned = scratch.data() + (64 - reinterpret_cast<std::uintptr_t>(scratch.data()) % 64);
+  HandBytes scratch(kernel->scratch_bytes(), options.dirt);
+  HandBytes shared(kernel->shared_bytes(), options.dirt);
+  const HandMemory memory{scratch.at, shared.at};
   for (std::int64_t i = 0; i < kernel->tasks(); ++i) {
     const std::int64_t task = options.backwards ? kernel->tasks() - 1 - i : i;
-    const char* wrong = kernel->run(task, in.data(), out.data(), aligned);
+    const char* wrong = kernel->run(task, in.data(), out.data(), memory);
     if (wrong && result.wrong.empty()) result.wrong = wrong;
   }
-  const auto dirty = [&](const unsigned char* from, std::size_t count) {
+  for (std::int64_t i = 0; i < kernel->finish_tasks(); ++i) {
+    kernel->finish(options.backwards ? kernel->finish_tasks() - 1 - i : i, in.data(), out.data(),
+                   memory);
+  }
+  const auto dirty = [&](const unsigned char* from, std::ptrdiff_t count) {
     return std::all_of(from, from + count, [&](unsigned char c) { return c == options.dirt; });
   };
-  EXPECT_TRUE(dirty(aligned + bytes, scratch.data() + scratch.size() - aligned - bytes))
-      << "wrote behind its scratch";
+  for (const HandBytes* m : {&scratch, &shared}) {
+    EXPECT_TRUE(dirty(m->at + m->bytes, m->all.data() + m->all.size() - (m->at + m->bytes)))
+        << "wrote behind its " << (m == &scratch ? "scratch" : "workspace");
+  }
   for (std::size_t i = 0; i < out.size(); ++i) {
     Array& array = result.outputs[i];
     const unsigned char* data = buffers[i].data() + kGuard;

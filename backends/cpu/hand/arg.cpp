@@ -47,7 +47,7 @@ class Choose final : public HandKernel {
   explicit Choose(const NodeView& node) : tasks_(node, node.as<ops::Choice>().axis) {}
   std::int64_t tasks() const override { return tasks_.tasks(); }
   const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
-                  void*) const noexcept override {
+                  const HandMemory&) const noexcept override {
     const auto* x = static_cast<const T*>(inputs[0]);
     auto* y = static_cast<std::int64_t*>(outputs[0]);  // [outers, inners]
     const ops::Lines& lines = tasks_.lines();

@@ -125,7 +125,7 @@ class PairDraws final : public HandKernel {
   }
   std::int64_t tasks() const override { return rows_; }
   const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
-                  void*) const noexcept override {
+                  const HandMemory&) const noexcept override {
     const auto* key = static_cast<const std::int64_t*>(inputs[0]);  // [2]: seed, step
     const RandomKey draws{static_cast<std::uint64_t>(key[0]), static_cast<std::uint64_t>(key[1]),
                           stream_};

@@ -26,7 +26,7 @@ class Running final : public HandKernel {
       : tasks_(node, a.axis), reverse_(a.reverse), exclusive_(a.exclusive) {}
   std::int64_t tasks() const override { return tasks_.tasks(); }
   const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
-                  void*) const noexcept override {
+                  const HandMemory&) const noexcept override {
     const auto* x = static_cast<const T*>(inputs[0]);
     auto* y = static_cast<T*>(outputs[0]);
     const ops::Lines& lines = tasks_.lines();
@@ -58,7 +58,7 @@ class LinearScan final : public HandKernel {
       : tasks_(node, r.axis), reverse_(r.reverse) {}
   std::int64_t tasks() const override { return tasks_.tasks(); }
   const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
-                  void*) const noexcept override {
+                  const HandMemory&) const noexcept override {
     const auto *a = static_cast<const T*>(inputs[0]), *b = static_cast<const T*>(inputs[1]);
     auto* y = static_cast<T*>(outputs[0]);
     const ops::Lines& lines = tasks_.lines();

@@ -67,11 +67,11 @@ class ScatterAdd final : public HandKernel {
   std::int64_t scratch_bytes() const override { return (rows_ + 1 + updates_) * 4; }
 
   const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
-                  void* scratch) const noexcept override {
+                  const HandMemory& memory) const noexcept override {
     const std::int64_t block = task % blocks_, range = task / blocks_ % ranges_;
     const std::int64_t outer = task / blocks_ / ranges_;
     const std::int64_t first = range * rows_, count = std::min(rows_, lines_.size - first);
-    auto *ends = static_cast<std::int32_t*>(scratch), *order = ends + rows_ + 1;
+    auto *ends = static_cast<std::int32_t*>(memory.scratch), *order = ends + rows_ + 1;
     if (const char* wrong = sort({inputs[1], wide_, lines_.size}, first, count, ends, order)) {
       return wrong;
     }
@@ -204,13 +204,13 @@ class ScatterAlong final : public HandKernel {
     return Slots<T>::bytes(tasks_.lines().size, updates_);
   }
   const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
-                  void* scratch) const noexcept override {
+                  const HandMemory& memory) const noexcept override {
     const ops::Lines& lines = tasks_.lines();
     const Indices indices{inputs[1], wide_, lines.size};
     const auto *x = static_cast<const T*>(inputs[0]), *updates = static_cast<const T*>(inputs[2]);
     auto* out = static_cast<T*>(outputs[0]);
     const char* wrong = nullptr;
-    Slots<T> slots(scratch, lines.size, updates_);
+    Slots<T> slots(memory.scratch, lines.size, updates_);
     tasks_.each(task, [&](const LineBlock& block) {
       const std::int64_t first = lines.at(block.outer, 0, block.first);
       const std::int64_t update = block.outer * updates_ * lines.inners + block.first;
@@ -249,9 +249,9 @@ class ScatterColumns final : public HandKernel {
   std::int64_t tasks() const override { return sizes_[0] * groups_; }
   std::int64_t scratch_bytes() const override { return Slots<T>::bytes(depth_, sizes_[2]); }
   const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
-                  void* scratch) const noexcept override {
+                  const HandMemory& memory) const noexcept override {
     const std::int64_t batch = task / groups_, columns = sizes_[2];
-    Slots<T> slots(scratch, depth_, columns);
+    Slots<T> slots(memory.scratch, depth_, columns);
     const Indices ids{inputs[1], wide_, depth_};  // [B,J]
     if (const char* wrong = slots.assign(ids, batch * columns, 1)) return wrong;
     const std::int64_t first = task % groups_ * rows_, end = std::min(sizes_[1], first + rows_);

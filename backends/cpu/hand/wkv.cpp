@@ -32,7 +32,7 @@ class Wkv final : public HandKernel {
       : sizes_(sizes_of_node(node)), count_(node.count()), run_(lane_kernels().wkv[which(node)]) {}
   std::int64_t tasks() const override { return sizes_.batch * sizes_.forward_blocks(); }
   const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
-                  void*) const noexcept override {
+                  const HandMemory&) const noexcept override {
     run_(sizes_, task, Operands<7>(inputs, count_).all, outputs);
     return nullptr;
   }
@@ -53,8 +53,8 @@ class WkvBack final : public HandKernel {
   std::int64_t tasks() const override { return sizes_.backward_blocks(); }
   std::int64_t scratch_bytes() const override { return sizes_.kept() * wide_bytes_; }
   const char* run(std::int64_t task, const void* const* inputs, void* const* outputs,
-                  void* scratch) const noexcept override {
-    run_(sizes_, task, Operands<11>(inputs, count_).all, outputs, scratch);
+                  const HandMemory& memory) const noexcept override {
+    run_(sizes_, task, Operands<11>(inputs, count_).all, outputs, memory.scratch);
     return nullptr;
   }
 
