@@ -79,8 +79,13 @@ DeviceModel make_cpu() {
   m.operations_per_second = {{"f32", 1.5e12}, {"avx512bf16", 3e12}, {"amx", 1.2e13}};
   // Of a cycle each: cycles that contractions are guessed to take, quarters of operations of loops,
   // operations of hand kernels. "memory" is what stores that fetch their lines first leave of it.
-  m.share = {
-      {"loop", 18}, {"product", 2.7}, {"memory", 0.6}, {"hand.wkv", 10}, {"hand.wkv_backward", 12}};
+  m.share = {{"loop", 18},
+             {"product", 2.7},
+             {"memory", 0.6},
+             {"hand.wkv", 10},
+             {"hand.wkv_backward", 12},
+             {"hand.attention", 50},
+             {"hand.attention_backward", 50}};
   return m;
 }
 

@@ -39,10 +39,10 @@ struct HandBytes {
   unsigned char* at;
 };
 
-inline HandResult run_hand(const NodeView& node, const std::vector<const Array*>& inputs,
+inline HandResult run_hand(const HandKernel& kernel, const NodeView& node,
+                           const std::vector<const Array*>& inputs,
                            const HandOptions& options = {}) {
   constexpr std::size_t kGuard = 64;
-  const auto kernel = find_hand(node.op.name)->make(node);
   std::vector<const void*> in;
   for (const Array* a : inputs) in.push_back(a ? a->data() : nullptr);
   std::vector<std::vector<unsigned char>> buffers;
@@ -54,17 +54,17 @@ inline HandResult run_hand(const NodeView& node, const std::vector<const Array*>
     const bool read = !options.only || *options.only == static_cast<int>(i);
     out.push_back(read ? buffers[i].data() + kGuard : nullptr);
   }
-  HandBytes scratch(kernel->scratch_bytes(), options.dirt);
-  HandBytes shared(kernel->shared_bytes(), options.dirt);
+  HandBytes scratch(kernel.scratch_bytes(), options.dirt);
+  HandBytes shared(kernel.shared_bytes(), options.dirt);
   const HandMemory memory{scratch.at, shared.at};
-  for (std::int64_t i = 0; i < kernel->tasks(); ++i) {
-    const std::int64_t task = options.backwards ? kernel->tasks() - 1 - i : i;
-    const char* wrong = kernel->run(task, in.data(), out.data(), memory);
+  for (std::int64_t i = 0; i < kernel.tasks(); ++i) {
+    const std::int64_t task = options.backwards ? kernel.tasks() - 1 - i : i;
+    const char* wrong = kernel.run(task, in.data(), out.data(), memory);
     if (wrong && result.wrong.empty()) result.wrong = wrong;
   }
-  for (std::int64_t i = 0; i < kernel->finish_tasks(); ++i) {
-    kernel->finish(options.backwards ? kernel->finish_tasks() - 1 - i : i, in.data(), out.data(),
-                   memory);
+  for (std::int64_t i = 0; i < kernel.finish_tasks(); ++i) {
+    kernel.finish(options.backwards ? kernel.finish_tasks() - 1 - i : i, in.data(), out.data(),
+                  memory);
   }
   const auto dirty = [&](const unsigned char* from, std::ptrdiff_t count) {
     return std::all_of(from, from + count, [&](unsigned char c) { return c == options.dirt; });
@@ -81,6 +81,11 @@ inline HandResult run_hand(const NodeView& node, const std::vector<const Array*>
     if (out[i] && array.byte_count()) std::memcpy(array.data(), data, array.byte_count());
   }
   return result;
+}
+
+inline HandResult run_hand(const NodeView& node, const std::vector<const Array*>& inputs,
+                           const HandOptions& options = {}) {
+  return run_hand(*find_hand(node.op.name)->make(node), node, inputs, options);
 }
 
 /// A sample with the dtype its floats have, and values for its operands.

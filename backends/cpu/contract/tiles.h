@@ -17,8 +17,13 @@ inline constexpr int kTileRows = 16, kTileBytes = 64;  // the largest tile
 #if defined(__AMX_BF16__) || defined(__AMXBF16__)
 
 struct HardwareTiles {
-  /// Heights of the upper and the lower tiles of a and of the result.
+  static inline thread_local int heights = 0;  // that this thread's tiles have; 0: none
+  /// Heights of the upper and the lower tiles of a and of the result. The same ones again cost
+  /// nothing until the tiles are released.
   static void configure(int upper, int lower) {
+    static_assert(kTileRows < 32);
+    if (heights == upper * 32 + lower) return;
+    heights = upper * 32 + lower;
     struct alignas(64) {
       std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
       std::uint16_t column_bytes[16] = {};
@@ -34,7 +39,10 @@ struct HardwareTiles {
     asm volatile("" : : "r"(&config) : "memory");
     _tile_loadconfig(&config);
   }
-  static void release() { _tile_release(); }
+  static void release() {
+    heights = 0;
+    _tile_release();
+  }
 
   template <int T>
   static void zero() {

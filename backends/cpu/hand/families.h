@@ -8,6 +8,8 @@ namespace plait::cpu {
 std::unique_ptr<HandKernel> make_wkv(const NodeView& node);
 std::unique_ptr<HandKernel> make_wkv_backward(const NodeView& node);
 
+std::unique_ptr<HandKernel> make_attention(const NodeView& node);
+
 std::unique_ptr<HandKernel> make_scatter_add(const NodeView& node);
 std::unique_ptr<HandKernel> make_scatter_add_along(const NodeView& node);
 std::unique_ptr<HandKernel> make_scatter_columns(const NodeView& node);

@@ -9,6 +9,8 @@ namespace {
 constexpr HandEntry kTable[] = {
     {"wkv", "hand.wkv", make_wkv},
     {"wkv_backward", "hand.wkv_backward", make_wkv_backward},
+    {"attention", "hand.attention", make_attention},
+    {"attention_backward", "hand.attention_backward", make_attention},
     {"scatter_add", "hand.scatter_add", make_scatter_add},
     {"scatter_add_along", "hand.scatter_add_along", make_scatter_add_along},
     {"scatter_columns", "hand.scatter_columns", make_scatter_columns},
