@@ -96,13 +96,23 @@ std::vector<std::vector<Array>> run_together(const std::vector<Case>& cases) {
   return out;
 }
 
+/// What a result may be off by, in roundings to its dtype. Where attention runs whole it multiplies
+/// weights, and their gradient, that it has rounded itself: their sums cancel.
+double roundings(const ir::Graph& graph, DType dtype) {
+  const std::string& op = graph.nodes[0].op;
+  const bool rounds = op == "attention" || op == "attention_backward";
+  return rounds && (dtype == DType::f16 || dtype == DType::bf16) ? 4 : 1;
+}
+
 void check_forward(const std::vector<Case>& cases) {
   const auto results = run_together(cases);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::vector<Array> expected = oracle_of(cases[i].graph, in_double(cases[i].feeds));
     for (std::size_t k = 0; k < expected.size(); ++k) {
       EXPECT_EQ(results[i][k].dtype(), cases[i].graph.type(cases[i].graph.fetches[k].value).dtype);
-      EXPECT_LE(largest_error(results[i][k], expected[k]), tolerance(results[i][k].dtype()))
+      const DType dtype = results[i][k].dtype();
+      EXPECT_LE(largest_error(results[i][k], expected[k]),
+                tolerance(dtype) * roundings(cases[i].graph, dtype))
           << cases[i].text << ", output " << k;
     }
   }

@@ -174,6 +174,7 @@ class ForwardTask {
       }
     }
     if (!in_.y_out) return;
+    if (s_.keys == 0) std::fill_n(sum, b_.width, 1.0f);  // the product over no keys is 0
     for (std::int64_t i = 0; i < b_.width; ++i) sum[i] = 1 / sum[i];
     store_columns(b_, parts_.y + at * b_.value_depth, s_.value_depth, queries, sum, parts_.spare,
                   rows_at(s_, in_.y_out, s_.y, batch_, head_, first_ + at), s_.y.row);

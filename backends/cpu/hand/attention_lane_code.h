@@ -10,7 +10,7 @@ namespace {
 constexpr float kNone = -__builtin_inff();
 constexpr float kMargin = 8;  // weights are up to 2^8
 
-/// 2^x, for -infinity 0: to 8e-8, or 3e-6 where the result is rounded to bf16.
+/// 2^x, for -infinity 0: to 8e-8, or 3e-6 where nothing but a bf16 comes of the result.
 template <class V, bool kRough>
 [[gnu::always_inline]] inline typename V::Reg power_of_2(typename V::Reg x) {
   const typename V::Reg r = V::above_whole(x);  // from 0 to 1
@@ -123,7 +123,7 @@ void softmax_columns(const SoftmaxArgs& a) {
     if constexpr (!kFirst) from = V::mul(from, factor);
     Reg sum = V::load(a.sum + c), other = V::zero();
     const auto at = [&](std::int64_t r) __attribute__((always_inline)) {
-      return weight_of<V, kPairs, kFirst>(V::load(a.scores + r * a.width + c), from, factor);
+      return weight_of<V, false, kFirst>(V::load(a.scores + r * a.width + c), from, factor);
     };
     const auto kept = [&](Reg p, std::int64_t r) __attribute__((always_inline)) {
       return kKeep ? V::mul(p, V::load(a.keep + r * a.width + c)) : p;

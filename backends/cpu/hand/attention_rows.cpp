@@ -106,7 +106,7 @@ void attention_rows(const AttentionShape& s, std::int64_t batch, std::int64_t he
     }
     if (!operands.y_out) continue;
     double* y = row.at(operands.y_out, s.y, head, i);
-    const bool none = lse == -std::numeric_limits<double>::infinity();
+    const bool none = s.keys > 0 && lse == -std::numeric_limits<double>::infinity();
     std::fill_n(y, s.value_depth, none ? std::numeric_limits<double>::quiet_NaN() : 0);
     for (std::int64_t j = row.first; !none && j < row.end; ++j) {
       add_row(row.scores[j] * row.keep[j], row.at(operands.v, s.v, row.kv_head(), j), s.value_depth,
