@@ -243,6 +243,17 @@ std::int64_t deal_whole_rows(const Kernel& k, Schedule& s, std::int64_t vectors)
   return s.per_processor * processors(s);
 }
 
+/// Threads along a row: more than `along` where there are so few rows that those below each other
+/// would stand idle, as long as the blocks fill the processors.
+int along_few_rows(const Kernel& k, const Schedule& s, std::int64_t vectors, int along) {
+  const std::int64_t rows = most_of(row_count(k));
+  while (along < kThreads && rows <= kThreads / along / 2 * s.deep &&
+         over(vectors, 2 * along) >= 2 * processors(s)) {
+    along *= 2;
+  }
+  return along;
+}
+
 /// Blocks share the columns: whole lines of them, each block a part of the rows; or, where that is
 /// faster than adding parts up, pieces of lines that fill the processors by themselves.
 std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors) {
@@ -284,10 +295,10 @@ std::int64_t deal_cut_columns(const Kernel& k, Schedule& s, std::int64_t vectors
     const auto blocks = static_cast<double>(over(vectors, along));
     const double alone = bytes / std::min(rate, blocks * one);
     if (along < s.along && alone < bytes / rate + s.device->finish_seconds) {
-      s.along = static_cast<int>(along);
-      s.rows = kThreads / s.along;
       s.per_processor = 1;
       deepen(kLoadBytesAlone, scattered ? 2 : 16);
+      s.along = along_few_rows(k, s, vectors, static_cast<int>(along));
+      s.rows = kThreads / s.along;
       return 1;
     }
   }
