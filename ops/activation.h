@@ -116,36 +116,66 @@ struct Gelu {
 inline constexpr double kGeluA = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
 inline constexpr double kGeluC = 0.044715;
 
-/// d gelu(x) / dx = P(x) + x * P'(x).
-inline Tensor gelu_slope(const Tensor& x, const Gelu& attrs) {
-  if (attrs.by_tanh()) {
-    const Tensor xx = x.square();
-    const Tensor t = tanh(kGeluA * x * (1 + kGeluC * xx));
-    const Tensor inner = kGeluA * x * (1 + 3 * kGeluC * xx);
-    return 0.5 * (1 + t + (1 - t.square()) * inner);
+/// u of x, written once so that a kernel with both gelu and its slope computes tanh(u) once.
+inline loop::Expr gelu_bend(const loop::Expr& x) { return kGeluA * x * (1 + kGeluC * x * x); }
+
+inline std::vector<ir::Type> infer_gelu(const NodeView& v) {
+  const std::string approximate = v.as<Gelu>().approximate;
+  if (approximate != "none" && approximate != "tanh") {
+    v.fail("approximate must be \"none\" or \"tanh\", is ", quoted(approximate));
   }
-  const Tensor p = 0.5 * x.builder().add("erfc", {x * (-1 / std::numbers::sqrt2)})[0];
-  return p + x * (0.5 * kGeluA) * (x.square() * -0.5).exp();
+  return same_as_input(v);
 }
+
+/// The derivative of gelu_slope.
+inline Tensor gelu_curve(const Tensor& x, const Gelu& attrs) {
+  const Tensor xx = x.square();
+  if (!attrs.by_tanh()) return (0.5 * kGeluA) * (xx * -0.5).exp() * (2 - xx);
+  const Tensor t = tanh(kGeluA * x * (1 + kGeluC * xx)), s = 1 - t.square();
+  const Tensor bend = kGeluA * (1 + 3 * kGeluC * xx);  // du / dx
+  return s * (0.5 * (bend + kGeluA * (1 + 9 * kGeluC * xx)) - t * bend * bend * x);
+}
+
+inline constexpr Op gelu_slope{
+    .name = "gelu_slope", .inputs = {"x"}, .dtypes = kFloats, .traits = kElementwise | kWideGrad,
+    .attrs = &ir::kSchema<Gelu>, .infer = infer_gelu,
+    .scalar = [](In x) {
+      const loop::Expr v = x[0];
+      if (!x.as<Gelu>().by_tanh()) {
+        return 0.5 * loop::erfc(v * (-1 / std::numbers::sqrt2)) +
+               v * (0.5 * kGeluA) * loop::exp(v * v * -0.5);
+      }
+      const loop::Expr t = loop::tanh(gelu_bend(v));
+      return 0.5 * (1 + t + (1 - t * t) * (kGeluA * v * (1 + 3 * kGeluC * v * v)));
+    },
+    .grads = {{"x", [](GradCtx& g) -> Grads {
+      return {g.dy() * gelu_curve(g.in(), g.as<Gelu>())};
+    }}},
+    .colour = Colour::kGray,
+    .samples = "f32[7]; f32[3,5]; f32[]; f32[9]{-120..120}; f32[0]; "
+               "f32[3,5] | approximate=\"tanh\"; f32[9]{-120..120} | approximate=\"tanh\"",
+    .exact = [](const double* x, const NodeView& node) {
+      const double v = x[0], a = std::sqrt(2 / std::acos(-1.0));
+      if (node.as<Gelu>().approximate == "none") {
+        return std::erfc(-v / std::sqrt(2.0)) / 2 + v * a / 2 * std::exp(-v * v / 2);
+      }
+      const double t = std::tanh(a * (v + 0.044715 * v * v * v));
+      return (1 + t) / 2 + v / 2 * (1 - t * t) * a * (1 + 3 * 0.044715 * v * v);
+    },
+    .doc = "the derivative of gelu"};
 
 inline constexpr Op gelu{
     .name = "gelu", .inputs = {"x"}, .dtypes = kFloats, .traits = kElementwise | kWideGrad,
     .attrs = &ir::kSchema<Gelu>,
-    .infer = [](const NodeView& v) {
-      const std::string approximate = v.as<Gelu>().approximate;
-      if (approximate != "none" && approximate != "tanh") {
-        v.fail("approximate must be \"none\" or \"tanh\", is ", quoted(approximate));
-      }
-      return same_as_input(v);
-    },
+    .infer = infer_gelu,
     .scalar = [](In x) {
       const loop::Expr v = x[0];
       // Not by 1 + erf, of which little is left where erf is near -1.
       if (!x.as<Gelu>().by_tanh()) return 0.5 * v * loop::erfc(v * (-1 / std::numbers::sqrt2));
-      return 0.5 * v * (1 + loop::tanh(kGeluA * v * (1 + kGeluC * v * v)));
+      return 0.5 * v * (1 + loop::tanh(gelu_bend(v)));
     },
     .grads = {{"x", [](GradCtx& g) -> Grads {
-      return {g.dy() * gelu_slope(g.in(), g.as<Gelu>())};
+      return {g.dy() * g.b.add(gelu_slope, {g.in()}, g.node.attrs)[0]};
     }}},
     .colour = Colour::kGray,
     .samples = "f32[7]; f32[3,5]; f32[]; f32[9]{-120..120}; f32[0]; "
@@ -246,7 +276,7 @@ inline constexpr Op log_sigmoid{
     }};
 // clang-format on
 
-inline constexpr const Op* kActivation[] = {&relu, &leaky_relu, &sigmoid, &tanh,       &silu,
-                                            &gelu, &softplus,   &elu,     &log_sigmoid};
+inline constexpr const Op* kActivation[] = {&relu, &leaky_relu, &sigmoid,    &tanh, &silu,
+                                            &gelu, &gelu_slope, &softplus, &elu,  &log_sigmoid};
 
 }  // namespace plait::ops
