@@ -66,7 +66,7 @@ struct BackwardParts {
   }
 };
 
-constexpr std::int64_t kRows = 64;  // of p and ds that are multiplied apart from others at least
+constexpr std::int64_t kRows = 32;  // of p and ds that are multiplied apart from others at least
 
 /// A chunk's part of dq [chunks, batch, heads, queries, depth] from a query on.
 float* dq_part(const AttentionBlocking& b, float* parts, std::int64_t chunk, std::int64_t batch,

@@ -14,8 +14,9 @@ struct Lanes : Vec {
   static Reg below(Reg x) { return (x - 0.5f) + 0x1.8p23f; }
   static Reg above_whole(Reg x) { return x - (below(x) - 0x1.8p23f); }
   static Reg times_power(Reg y, Reg x) {
-    const Whole bits = reinterpret_cast<Whole>(y) + (reinterpret_cast<Whole>(below(x)) << 23);
-    return reinterpret_cast<Reg>(bits & ~(x < -126.0f));
+    using Bits = std::uint32_t __attribute__((vector_size(16)));
+    const Bits bits = reinterpret_cast<Bits>(y) + (reinterpret_cast<Bits>(below(x)) << 23);
+    return reinterpret_cast<Reg>(bits & reinterpret_cast<Bits>(~(x < -126.0f)));
   }
   /// x where it is above y.
   static Reg larger_or(Reg x, Reg y, Reg otherwise) { return x > y ? x : otherwise; }
