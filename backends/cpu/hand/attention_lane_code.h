@@ -262,6 +262,43 @@ void multiply_rows(float* rows, std::int64_t count, std::int64_t width, const fl
   }
 }
 
+using EightWords = std::uint32_t __attribute__((vector_size(32)));
+using HalfDraws = std::uint32_t __attribute__((vector_size(64)));
+
+/// A row of weights kept, of eight queries: 0 where a draw is below the threshold.
+[[gnu::always_inline]] inline void keep_row(EightWords draws, const KeepArgs& a, float* to) {
+  const EightWords kept = EightWords{} + __builtin_bit_cast(std::uint32_t, a.kept);
+  const EightWords row = kept & (draws >= EightWords{} + a.threshold);
+  __builtin_memcpy(to, &row, sizeof row);
+}
+
+/// The words at `pair` of every four, each two keys.
+template <int pair>
+[[gnu::always_inline]] inline void keep_rows(HalfDraws low, HalfDraws high, const KeepArgs& a,
+                                             float* to) {
+  const EightWords words = __builtin_shufflevector(low, high, pair, pair + 4, pair + 8, pair + 12,
+                                                   pair + 16, pair + 20, pair + 24, pair + 28);
+  keep_row(words & 0xffff, a, to + 2 * pair * a.width);
+  keep_row(words >> 16, a, to + (2 * pair + 1) * a.width);
+}
+
+template <class V>
+void keep(const KeepArgs& a) {
+  constexpr int kDraws = 32, kHalf = 8;
+  for (int word = 0; word < 4; ++word) {
+    const int half = word % 2;
+    if (half < a.first_half || half >= a.end_half) continue;
+    HalfDraws low, high;
+    __builtin_memcpy(&low, a.words + word * kDraws, sizeof low);
+    __builtin_memcpy(&high, a.words + word * kDraws + 16, sizeof high);
+    float* to = a.to + word / 2 * kHalf * a.width + half * kHalf;
+    keep_rows<0>(low, high, a, to);
+    keep_rows<1>(low, high, a, to);
+    keep_rows<2>(low, high, a, to);
+    keep_rows<3>(low, high, a, to);
+  }
+}
+
 template <class V, class T, class Load, class One>
 [[gnu::always_inline]] inline float dot_of(const void* x, const void* y, std::int64_t count,
                                            Load load, One one) {
@@ -296,8 +333,13 @@ float dot(const void* x, const void* y, std::int64_t count, DType dtype) {
 }
 
 template <class V>
-inline constexpr AttentionLanes kAttentionLanes{&bias<V>,        &unseen<V>,        &softmax<V>,
-                                                &score_grads<V>, &multiply_rows<V>, &dot<V>};
+inline constexpr AttentionLanes kAttentionLanes{.bias = &bias<V>,
+                                                .unseen = &unseen<V>,
+                                                .softmax = &softmax<V>,
+                                                .score_grads = &score_grads<V>,
+                                                .multiply_rows = &multiply_rows<V>,
+                                                .keep = &keep<V>,
+                                                .dot = &dot<V>};
 
 }  // namespace
 }  // namespace plait::cpu

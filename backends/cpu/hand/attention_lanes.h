@@ -55,6 +55,17 @@ struct ScoreGradArgs {
   std::int64_t padded_rows;
 };
 
+/// Of the 16 x 16 pairs of a draw (pair_bits): `kept` or 0 for each of 16 keys and those queries of
+/// [first_half, end_half) x 8 that lie in the tile.
+struct KeepArgs {
+  const std::uint32_t* words;  // [4, 32]
+  std::uint32_t threshold;
+  float kept;
+  int first_half, end_half;
+  float* to;  // of the first key and query, were it there; rows of width
+  std::int64_t width;
+};
+
 struct AttentionLanes {
   void (*bias)(const BiasArgs&);
   void (*unseen)(const UnseenArgs&);
@@ -63,6 +74,7 @@ struct AttentionLanes {
   void (*score_grads)(const ScoreGradArgs&);
   /// rows [count, width] *= by [width].
   void (*multiply_rows)(float* rows, std::int64_t count, std::int64_t width, const float* by);
+  void (*keep)(const KeepArgs&);
   float (*dot)(const void* x, const void* y, std::int64_t count, DType dtype);
 };
 

@@ -117,9 +117,27 @@ bool split_row_panels(const AttentionBlocking& b, Rows from, std::int64_t count,
   return finite;
 }
 
-float mask_value(const AttentionMask& m, const void* mask, std::int64_t i) {
-  if (m.dtype != DType::boolean) return static_cast<float>(number_at(mask, m.dtype, i));
-  return static_cast<const std::uint8_t*>(mask)[i] ? 0 : -std::numeric_limits<float>::infinity();
+/// What the mask's elements from `at` on, a step apart, add to scores.
+void mask_row(const AttentionMask& m, const void* mask, std::int64_t at, std::int64_t count,
+              float* to) {
+  const auto each = [&]<class T>(const T* from, auto value) {
+    if (m.key == 0) return void(std::fill_n(to, count, value(from[at])));
+    for (std::int64_t j = 0; j < count; ++j) to[j] = value(from[at + j * m.key]);
+  };
+  constexpr float kUnseen = -std::numeric_limits<float>::infinity();
+  switch (m.dtype) {
+    case DType::boolean:
+      return each(static_cast<const std::uint8_t*>(mask),
+                  [](std::uint8_t seen) { return seen ? 0.0f : kUnseen; });
+    case DType::f32:
+      return each(static_cast<const float*>(mask), [](float x) { return x; });
+    case DType::bf16:
+      return each(static_cast<const std::uint16_t*>(mask), bf16_value);
+    default:
+      for (std::int64_t j = 0; j < count; ++j) {
+        to[j] = static_cast<float>(number_at(mask, m.dtype, at + j * m.key));
+      }
+  }
 }
 
 }  // namespace
@@ -334,12 +352,14 @@ void mask_tile(const AttentionBlocking& b, const AttentionOperands& operands,
   const AttentionMask& m = b.shape.mask;
   const std::int64_t begin =
       m.batch[static_cast<std::size_t>(place.batch)] + place.head * m.head + place.key * m.key;
+  if (m.row == 0) {  // every query's is the same
+    mask_row(m, operands.mask, begin, place.keys, spare);
+    for (std::int64_t j = 0; j < place.keys; ++j) std::fill_n(to + j * b.width, b.width, spare[j]);
+    return;
+  }
   for (std::int64_t q = 0; q < place.queries; ++q) {
-    const std::int64_t row = begin + (place.query + q) * m.row;
-    float* line = spare + q * place.keys;
-    for (std::int64_t j = 0; j < place.keys; ++j) {
-      line[j] = mask_value(m, operands.mask, row + j * m.key);
-    }
+    mask_row(m, operands.mask, begin + (place.query + q) * m.row, place.keys,
+             spare + q * place.keys);
   }
   b.kernels->transpose32(spare, place.keys, place.queries, place.keys, to, b.width, b.width);
 }
@@ -350,29 +370,22 @@ void keep_tile(const AttentionBlocking& b, const AttentionOperands& operands,
   const AttentionShape& s = b.shape;
   const RandomKey key{static_cast<std::uint64_t>(operands.key[0]),
                       static_cast<std::uint64_t>(operands.key[1]), s.stream};
-  const std::uint32_t threshold = pair_threshold(s.dropout);
-  const auto kept = static_cast<float>(1 / (1 - s.dropout));
   const std::int64_t head = place.batch * s.heads + place.head;
   std::uint32_t words[4][kDraws];
   for (std::int64_t q0 = place.query / kTile; q0 * kTile < place.query + b.width; ++q0) {
+    const std::int64_t column = q0 * kTile - place.query;
     for (std::int64_t k0 = place.key / kTile; k0 * kTile < place.key + place.keys; ++k0) {
       const std::int64_t tile =
           (head * ceil_div(s.queries, kTile) + q0) * ceil_div(s.keys, kTile) + k0;
       lane_kernels().random_words(key, static_cast<std::uint64_t>(tile * kDraws), kDraws, words[0],
                                   words[1], words[2], words[3]);
-      for (std::int64_t w = 0; w < 4; ++w) {
-        const std::int64_t column = q0 * kTile + w % 2 * kHalf - place.query;
-        if (column < 0 || column >= b.width) continue;
-        for (std::int64_t pair = 0; pair < 4; ++pair) {
-          const std::int64_t row = k0 * kTile + w / 2 * kHalf + pair * 2 - place.key;
-          float *even = to + row * b.width + column, *odd = even + b.width;
-          for (std::int64_t q = 0; q < kHalf; ++q) {
-            const std::uint32_t word = words[w][q * 4 + pair];
-            even[q] = (word & 0xffff) < threshold ? 0 : kept;
-            odd[q] = (word >> 16) < threshold ? 0 : kept;
-          }
-        }
-      }
+      b.lanes->keep({.words = words[0],
+                     .threshold = pair_threshold(s.dropout),
+                     .kept = static_cast<float>(1 / (1 - s.dropout)),
+                     .first_half = column < 0 ? 1 : 0,
+                     .end_half = column + kHalf < b.width ? 2 : 1,
+                     .to = to + (k0 * kTile - place.key) * b.width + column,
+                     .width = b.width});
     }
   }
 }

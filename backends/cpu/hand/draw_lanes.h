@@ -9,6 +9,21 @@
 namespace plait::cpu {
 namespace {
 
+/// The lower halves of so many lanes.
+template <class V, int kDeep>
+void store_words(const V (&from)[kDeep], int lanes, std::uint32_t* to) {
+  constexpr int kAll = static_cast<int>(sizeof from / 8);
+  std::uint64_t wide[kAll];
+  std::uint32_t words[kAll];
+  __builtin_memcpy(wide, from, sizeof wide);
+  for (int j = 0; j < kAll; ++j) words[j] = static_cast<std::uint32_t>(wide[j]);
+  if (lanes == kAll) {
+    __builtin_memcpy(to, words, sizeof words);
+  } else {
+    __builtin_memcpy(to, words, static_cast<std::size_t>(lanes) * 4);
+  }
+}
+
 /// Ten rounds of Philox4x32 on lanes of 64 bits, of which only the lower 32 count. V is a vector of
 /// them, of which there are kDeep side by side; product(x, m) multiplies the lower halves.
 template <class V, V (*product)(V, V)>
@@ -42,11 +57,11 @@ void random_words(const RandomKey& key, std::uint64_t first, int count, std::uin
       }
     }
     const int lanes = count - done < kBoth ? count - done : kBoth;
-    for (int j = 0; j < lanes; ++j) one[done + j] = static_cast<std::uint32_t>(a.lanes[j]);
-    for (int j = 0; two && j < lanes; ++j) two[done + j] = static_cast<std::uint32_t>(b.lanes[j]);
-    for (int j = 0; three && j < lanes; ++j) {
-      three[done + j] = static_cast<std::uint32_t>(c[j / kWide][j % kWide]);
-      four[done + j] = static_cast<std::uint32_t>(d[j / kWide][j % kWide]);
+    store_words(a.vectors, lanes, one + done);
+    if (two) store_words(b.vectors, lanes, two + done);
+    if (three) {
+      store_words(c, lanes, three + done);
+      store_words(d, lanes, four + done);
     }
   }
 }

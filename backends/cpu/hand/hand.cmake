@@ -21,7 +21,8 @@ set(attention_avx512 ${attention_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512v
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND attention_avx512 -Wno-maybe-uninitialized)  # g++ 12's own AVX-512 header
 endif()
-set_source_files_properties(hand/attention_portable.cpp PROPERTIES COMPILE_OPTIONS "-O3")
+set_source_files_properties(hand/attention_portable.cpp hand/attention_tiles.cpp
+  PROPERTIES COMPILE_OPTIONS "-O3")
 set_source_files_properties(hand/attention_avx2.cpp
   PROPERTIES COMPILE_OPTIONS "${attention_avx2}")
 set_source_files_properties(hand/attention_avx512.cpp
