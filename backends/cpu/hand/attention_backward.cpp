@@ -128,6 +128,9 @@ class BackwardTask {
     }
     std::fill_n(parts_.dk, count * parts_.dk_ld, 0.0f);
     std::fill_n(parts_.dv, count * parts_.dv_ld, 0.0f);
+    // Columns without a query are not multiplied: they stay finite.
+    std::fill_n(parts_.scores, b_.key_block * b_.width, 0.0f);
+    std::fill_n(parts_.dp, b_.key_block * b_.width, 0.0f);
     std::fill_n(parts_.scale, b_.width, static_cast<float>(s_.scale));
   }
 
@@ -237,19 +240,20 @@ class BackwardTask {
                 std::int64_t row, std::int64_t end, const PanelRange& panels, float* to,
                 std::int64_t ld) {
     const std::int64_t query = panels.first * b_.width;
-    multiply(b_, {.rows = end - row,
-                  .cols = depth,
-                  .k = (panels.end - panels.first) * b_.width,
-                  .a = at_element(left.at, row * b_.query_block + query),
-                  .a_row = b_.query_block,
-                  .a_k = 1,
-                  .a_part = left.part,
-                  .b = at_element(right.at, query * b_.width),
-                  .panel_step = panels_ * b_.width * b_.width,
-                  .b_part = right.part,
-                  .c = to + (key - begin_ + row) * ld,
-                  .ldc = ld,
-                  .add = true});
+    multiply(b_,
+             {.rows = end - row,
+              .cols = depth,
+              .k = std::min(panels.end * b_.width, b_.pairs ? panels_ * b_.width : count_) - query,
+              .a = at_element(left.at, row * b_.query_block + query),
+              .a_row = b_.query_block,
+              .a_k = 1,
+              .a_part = left.part,
+              .b = at_element(right.at, query * b_.width),
+              .panel_step = panels_ * b_.width * b_.width,
+              .b_part = right.part,
+              .c = to + (key - begin_ + row) * ld,
+              .ldc = ld,
+              .add = true});
   }
 
   /// p and ds of keys that no query of the panel sees.
@@ -267,10 +271,10 @@ class BackwardTask {
   /// p and ds of a panel's queries, and what they add to dq.
   void add_panel(std::int64_t panel, std::int64_t key, const KeyRange& seen) {
     const std::int64_t at = panel * b_.width, skipped = seen.first - key;
+    const std::int64_t queries = std::min(b_.width, count_ - at);
     products(seen, k_, b_.depth, parts_.q_columns, at, parts_.scores);
     products(seen, v_, b_.value_depth, parts_.dy_columns, at, parts_.dp);
-    const ScoreTile place{batch_,     head_,     first_ + at, std::min(b_.width, count_ - at),
-                          seen.first, seen.count};
+    const ScoreTile place{batch_, head_, first_ + at, queries, seen.first, seen.count};
     finish_scores(b_, in_, place, parts_.lo + at, parts_.hi + at, parts_.scores, parts_.mask,
                   parts_.spare);
     if (s_.dropout > 0) keep_tile(b_, in_, place, parts_.keep);
@@ -278,7 +282,7 @@ class BackwardTask {
     score_grads(at, skipped, seen.count, k);
     const void* turned = at_element(parts_.turned.at, (key - begin_) * s_.depth + skipped);
     multiply(b_, {.rows = s_.depth,
-                  .cols = b_.width,
+                  .cols = queries,
                   .k = k,
                   .a = b_.pairs ? turned : at_element(k_.at, (seen.first - begin_) * k_.ld),
                   .a_row = b_.pairs ? b_.key_block : 1,
@@ -323,7 +327,7 @@ class BackwardTask {
   void products(const KeyRange& seen, const Left& left, std::int64_t depth, const Packed& columns,
                 std::int64_t at, float* to) {
     multiply(b_, {.rows = seen.count,
-                  .cols = b_.width,
+                  .cols = std::min(b_.width, count_ - at),
                   .k = depth,
                   .a = at_element(left.at, (seen.first - begin_) * left.ld),
                   .a_row = left.ld,

@@ -85,6 +85,8 @@ class ForwardTask {
     block_bounds(b_, in_, batch_, first_, count_, parts_.lo, parts_.hi);
     const Rows q{rows_at(s_, in_.q, s_.q, batch_, head_, first_), s_.q.row};
     finite_ = pack_columns(b_, q, count_, s_.depth, b_.depth, parts_.spare, parts_.q);
+    // Columns without a query are not multiplied: they stay finite.
+    std::fill_n(parts_.scores, b_.key_block * b_.width, 0.0f);
     std::fill_n(parts_.y, b_.query_block * b_.value_depth, 0.0f);
     std::fill_n(parts_.maximum, b_.query_block, -std::numeric_limits<float>::infinity());
     std::fill_n(parts_.sum, b_.query_block, 0.0f);
@@ -113,8 +115,9 @@ class ForwardTask {
     const KeyRange seen = seen_by_panel(b_, lo, hi, keys.first, keys.count);
     if (seen.count == 0) return;
     const std::int64_t skipped = seen.first - keys.first;
+    const std::int64_t queries = std::min(b_.width, count_ - at);
     multiply(b_, {.rows = seen.count,
-                  .cols = b_.width,
+                  .cols = queries,
                   .k = b_.depth,
                   .a = at_element(keys.k.at, skipped * keys.k.ld),
                   .a_row = keys.k.ld,
@@ -125,9 +128,9 @@ class ForwardTask {
                   .b_part = parts_.q.part,
                   .c = parts_.scores,
                   .ldc = b_.width,
-                  .add = false});
-    const ScoreTile place{batch_,     head_,     first_ + at, std::min(b_.width, count_ - at),
-                          seen.first, seen.count};
+                  .add = false,
+                  .next = panel == 0 ? ahead(in_.v, s_.v, s_.value_depth, keys.first) : Ahead{}});
+    const ScoreTile place{batch_, head_, first_ + at, queries, seen.first, seen.count};
     finish_scores(b_, in_, place, lo, hi, parts_.scores, parts_.mask, parts_.spare);
     if (s_.dropout > 0) keep_tile(b_, in_, place, parts_.keep);
     const std::int64_t k = b_.pairs ? round_up(seen.count, kPairDepth) : seen.count;
@@ -148,19 +151,32 @@ class ForwardTask {
       b_.lanes->multiply_rows(y, s_.value_depth, b_.width, parts_.shrink);
     }
     if (b_.parts > 1) finite_ &= split_tile(b_, parts_.scores, seen.count, parts_.pairs);
-    multiply(b_, {.rows = s_.value_depth,
-                  .cols = b_.width,
-                  .k = k,
-                  .a = at_element(keys.v.at, b_.pairs ? skipped : skipped * keys.v.ld),
-                  .a_row = b_.pairs ? keys.v.ld : 1,
-                  .a_k = b_.pairs ? 1 : keys.v.ld,
-                  .a_part = keys.v.part,
-                  .b = b_.pairs ? parts_.pairs.at : parts_.scores,
-                  .panel_step = 0,
-                  .b_part = parts_.pairs.part,
-                  .c = y,
-                  .ldc = b_.width,
-                  .add = true});
+    multiply(b_,
+             {.rows = s_.value_depth,
+              .cols = queries,
+              .k = k,
+              .a = at_element(keys.v.at, b_.pairs ? skipped : skipped * keys.v.ld),
+              .a_row = b_.pairs ? keys.v.ld : 1,
+              .a_k = b_.pairs ? 1 : keys.v.ld,
+              .a_part = keys.v.part,
+              .b = b_.pairs ? parts_.pairs.at : parts_.scores,
+              .panel_step = 0,
+              .b_part = parts_.pairs.part,
+              .c = y,
+              .ldc = b_.width,
+              .add = true,
+              .next = panel + 1 == panels_ ? ahead(in_.k, s_.k, s_.depth, keys.first + b_.key_block)
+                                           : Ahead{}});
+  }
+
+  /// A block of keys or values.
+  Ahead ahead(const void* base, const RowStrides& strides, std::int64_t depth,
+              std::int64_t key) const {
+    if (key >= s_.keys) return {};
+    const auto bytes = static_cast<std::int64_t>(size_of(s_.dtype));
+    const std::int64_t kv_head = head_ / (s_.heads / s_.kv_heads);
+    return {rows_at(s_, base, strides, batch_, kv_head, key), std::min(b_.key_block, s_.keys - key),
+            strides.row * bytes, ceil_div(depth * bytes, 64)};
   }
 
   void finish(std::int64_t panel) {

@@ -342,6 +342,7 @@ void multiply(const AttentionBlocking& b, const Product& p) {
   args.add = p.add;
   args.padded = true;
   args.parts = b.parts;
+  args.next = p.next;
   args.a_part = p.a_part;
   args.b_part = p.b_part;
   b.tile->block(args);

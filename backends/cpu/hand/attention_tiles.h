@@ -86,6 +86,7 @@ struct Product {
   float* c;
   std::int64_t ldc;
   bool add;
+  Ahead next = {};  // what is read after it
 };
 void multiply(const AttentionBlocking& b, const Product& product);
 
