@@ -111,7 +111,7 @@ const DType kHalves[] = {DType::bf16, DType::f16};
 TEST(CudaAttention, SamplesAgreeWithTheReference) {
   for (const Op* op : {&ops::attention, &ops::attention_backward}) {
     for (const Sample& sample : samples_of(*op)) {
-      for (DType real : dtypes_of(sample)) {
+      for (DType real : some_dtypes(sample)) {
         SCOPED_TRACE(str(op->name, "(", sample.text, ") as ", real));
         const HandCase c(*op, sample, real);
         HandCase wide(*op, sample, DType::f64);
@@ -176,8 +176,9 @@ const Variant kVariants[] = {
 TEST(CudaAttention, WhatIsSeenAndAddedAgreesWithTheReference) {
   int turn = 0;
   for (const Variant& v : kVariants) {
-    for (DType dtype : {kHalves[turn % 2], turn % 3 == 0 ? DType::f64 : DType::f32}) {
-      expect_attention({2, 4, 2, 150, 150, 16, 16}, v, dtype, turn % 2 == 0);
+    expect_attention({2, 4, 2, 150, 150, 16, 16}, v, kHalves[turn % 2], turn % 3 == 0);
+    if (turn % 2 == 0 || test::tested_on_gpu()) {
+      expect_attention({2, 4, 2, 150, 150, 16, 16}, v, turn % 4 == 0 ? DType::f64 : DType::f32);
     }
     ++turn;
   }

@@ -10,15 +10,6 @@
 namespace plait::cuda {
 namespace {
 
-/// All of a sample's; where compiling is slow, two by turns.
-std::vector<DType> some_dtypes(const Sample& sample) {
-  std::vector<DType> all = dtypes_of(sample);
-  if (test::tested_on_gpu() || all.size() < 3) return all;
-  static std::size_t turn = 0;
-  const std::size_t first = turn++ % all.size();
-  return {all[first], all[(first + 1) % all.size()]};
-}
-
 void expect_bits(const Op& op, const Sample& sample) {
   for (DType real : some_dtypes(sample)) {
     SCOPED_TRACE(str(op.name, "(", sample.text, ") as ", real));

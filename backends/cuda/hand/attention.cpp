@@ -47,6 +47,7 @@ struct Tiles {
 constexpr int kStages = 2;
 /// What is lost where shared memory does not begin on 1024 bytes.
 constexpr int kAlignment = 1024;
+constexpr std::int64_t kMostPlainBytes = 220 << 10;
 
 /// What the text is made for.
 struct Form {
@@ -76,8 +77,19 @@ struct Form {
 
   bool half() const { return is_half(dtype); }
   std::int64_t largest() const { return std::max((d + 15) / 16 * 16, (dv + 15) / 16 * 16); }
-  /// Rows of a tile where there are no tensor cores.
-  int plain_tile() const { return dtype == DType::f64 ? 16 : 32; }
+  /// Where there are no tensor cores: rows of a tile, and bytes of shared memory with so many tiles
+  /// of the width of q, of v and of probabilities.
+  int plain_tile() const {
+    const int most = dtype == DType::f64 ? 32 : 64;
+    int tile = most;
+    while (tile > 16 && plain_bytes(tile, 2, 2, 2) > kMostPlainBytes) tile /= 2;
+    return tile;
+  }
+  std::int64_t plain_bytes(int tile, int of_d, int of_dv, int of_p) const {
+    const std::int64_t piece = dtype == DType::f64 ? 2 : 4;  // elements of 16 bytes
+    const auto line = [&](std::int64_t n) { return (ceil_div(n, piece) | 1) * 16; };
+    return tile * (of_d * line(d) + of_dv * line(dv) + of_p * line(tile));
+  }
 
   // Measured on an H200 for heads of 32 to 256 and 1024 to 16384 keys.
   Tiles forward_tiles() const {
@@ -115,7 +127,7 @@ std::string name_of(const HandCall& call, const Form& f) {
   if (has(call, f.in.offsets)) name += str("_documents_", dtype_of(call, f.in.offsets));
   if (f.mask) name += str("_mask_", dtype_of(call, f.in.mask));
   if (has(call, f.in.slopes)) name += str("_slopes_", dtype_of(call, f.in.slopes));
-  if (f.a.dropout > 0) name += "_dropout";
+  if (f.a.dropout > 0) name += str("_dropout_", pair_threshold(f.a.dropout));
   if (f.scale <= 0) name += "_scaled";
   if (has(call, f.in.lse)) name += str("_lse_", dtype_of(call, f.in.lse));
   if (has(call, f.in.dlse)) name += str("_", dtype_of(call, f.in.dlse));
@@ -172,6 +184,7 @@ std::string constants_of(const HandCall& call, const Form& f) {
   };
   std::string out =
       str("constexpr int kD = ", f.d, ", kDv = ", f.dv, ", kMask = ", f.mask,
+          ", kThreshold = ", pair_threshold(f.a.dropout),
           ", kAxes = ", call.inputs[0].shape.size() - 2, ";\n", flag("kCausal", f.a.causal),
           flag("kWindow", f.a.window > 0), flag("kDocuments", has(call, f.in.offsets)),
           flag("kAlibi", has(call, f.in.slopes)), flag("kDropout", f.a.dropout > 0),
@@ -277,7 +290,6 @@ void Cut::add_numbers(const HandCall&, const DimBindings&) {
   words.push_back(number(form.scale));
   words.push_back(number(near(form.a.offset)));
   words.push_back(number(near(form.a.window)));
-  words.push_back(number(static_cast<std::int64_t>(pair_threshold(form.a.dropout))));
   words.push_back(number(1 / (1 - form.a.dropout)));
   for (std::int64_t n : {form.a.stream, own_documents ? queries : 0, offsets_step, offsets_count}) {
     words.push_back(number(n));
@@ -365,9 +377,8 @@ HandPlan plan_attention(const HandCall& call, const DimBindings& sizes) {
     cut.add(cut.name, cut.queries, columns, t.rows(), t.threads(),
             t.rows() * f.line_d() + 2 * t.others * (f.line_d() + f.line_v()) + kAlignment);
   } else {
-    const std::int64_t tile = f.plain_tile(), wide = f.dtype == DType::f64 ? 8 : 4;
-    cut.add(cut.name, cut.queries, columns, tile, kThreads,
-            wide * tile * (2 * (f.d | 1) + (f.dv | 1) + (tile | 1)));
+    const int tile = f.plain_tile();
+    cut.add(cut.name, cut.queries, columns, tile, kThreads, f.plain_bytes(tile, 2, 1, 1));
   }
   return cut.plan;
 }
@@ -398,10 +409,9 @@ HandPlan plan_attention_backward(const HandCall& call, const DimBindings& sizes)
              k.rows() * line + kStages * k.others * (line + 16) + kAlignment);
     add_queries(q.rows(), q.threads(), (q.rows() + kStages * q.others) * line + kAlignment);
   } else {
-    const std::int64_t tile = f.plain_tile(), wide = f.dtype == DType::f64 ? 8 : 4;
-    const std::int64_t bytes = wide * tile * 2 * ((f.d | 1) + (f.dv | 1) + (tile | 1));
-    add_keys(tile, kThreads, bytes);
-    add_queries(tile, kThreads, bytes);
+    const int tile = f.plain_tile();
+    add_keys(tile, kThreads, f.plain_bytes(tile, 2, 2, 2));
+    add_queries(tile, kThreads, f.plain_bytes(tile, 2, 2, 1));
   }
   return cut.plan;
 }

@@ -1,8 +1,8 @@
 // Attention, what all its kernels share: operands, the keys that a query sees, scores and draws.
 // Given before it (attention.cpp): T (as stored), W (as computed), widen, narrow; kD and kDv, the
-// sizes of a head; kCausal, kWindow, kDocuments, kMask (1: bool, 2: W, 3: T), kAlibi, kDropout;
-// kDirect: scores are products times a positive scale; what is stored as T; kAxes, the axes before
-// the queries; NAME is the kernels' own.
+// sizes of a head; kCausal, kWindow, kDocuments, kMask (1: bool, 2: W, 3: T), kAlibi; kDropout, and
+// kThreshold of 2^16, below which a pair is dropped; kDirect: scores are products times a positive
+// scale; what is stored as T; kAxes, the axes before the queries; NAME is the kernels' own.
 
 /// The words that every kernel takes. *_strides: (batch, head, row), in elements.
 enum Operand {
@@ -32,7 +32,6 @@ enum Operand {
   scale_at,
   offset_at,
   window_at,
-  threshold_at,
   kept_scale_at,
   stream_at,
   bounds_step_at,
@@ -186,14 +185,13 @@ struct Draws {
   uint64_t seed, step;
   int64_t row;  // of tiles, the head's first
   int across;   // tiles of a row
-  uint32_t stream, threshold;
+  uint32_t stream;
   __device__ __forceinline__ Draws(const Words& w, int head) {
     if (!kDropout) return;
     const int64_t* key = at<const int64_t>(w.v[key_at]);
     seed = (uint64_t)key[0];
     step = (uint64_t)key[1];
     stream = (uint32_t)w.v[stream_at];
-    threshold = (uint32_t)w.v[threshold_at];
     row = (int64_t)head * ((number(w, queries_at) + 15) / 16);
     across = (number(w, keys_at) + 15) / 16;
   }
@@ -208,8 +206,8 @@ struct Draws {
     const uint32_t low = i / 8 % 2 ? x.b : x.a, high = i / 8 % 2 ? x.d : x.c;
     return keeps_half(j / 8 % 2 ? high : low, j % 2);
   }
-  __device__ __forceinline__ bool keeps_half(uint32_t word, int half) const {
-    return (half ? word >> 16 : word & 0xffff) >= threshold;
+  static __device__ __forceinline__ bool keeps_half(uint32_t word, int half) {
+    return kThreshold < 65536 && (half ? word : word << 16) >= (uint32_t)kThreshold << 16;
   }
 };
 

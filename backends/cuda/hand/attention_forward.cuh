@@ -15,7 +15,7 @@ struct Reader {
   float s[kKeys / 8][4], o[kVp / 8][4], most[2], sum[2], factor[2];
   uint32_t p[kKeys / 16][4];
   Span seen[2];
-  Left<kDp, kRows, (kDp <= 64)> q;
+  Left<kDp, kRows, false> q;
   int row, queries;  // the lane's first one; all
 
   /// From scores to probabilities, by the largest score so far; `factor` takes what was summed
@@ -136,7 +136,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) NAME(const Words
     bring_values(0);
     if (count > 1) bring_keys(1);
     pl_copy_commit();
-    r.q.hold();
     r.q.products(r.s, k_tiles);
     settle<0>(r.s);
     if (sees_all(0)) {

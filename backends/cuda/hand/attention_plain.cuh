@@ -1,59 +1,127 @@
 // Attention of f32 and f64, forward and backward, without tensor cores: tiles of kTile rows in
-// shared memory, kSide threads a row. Given besides attention.cuh: kTile.
+// shared memory; of a tile's products each of 16 x 16 threads has every 16th row and column.
+// Given besides attention.cuh: kTile.
 
-constexpr int kThreads = 256, kSide = kThreads / kTile, kEach = kTile / kSide;
-constexpr int kLineD = kD | 1, kLineV = kDv | 1, kLineP = kTile | 1;
-constexpr int kOwnD = (kD + kSide - 1) / kSide, kOwnV = (kDv + kSide - 1) / kSide;
+constexpr int kThreads = 256, kEach = kTile / 16;
+constexpr int kPiece = 16 / sizeof(W);
+/// Elements of a row in shared memory: an odd number of 16 bytes, so that eight rows' same 16 bytes
+/// are in different banks.
+__device__ constexpr int line(int n) { return ((n + kPiece - 1) / kPiece | 1) * kPiece; }
+constexpr int kLineD = line(kD), kLineV = line(kDv), kLineP = line(kTile);
 
-/// A tile of rows; zeros beyond `end`.
+/// A tile of rows of N columns; zeros beyond `end` and in the rest of a piece.
 template <int N>
 __device__ __forceinline__ void fetch(W* to, const Rows& r, int first, int end) {
-  for (int i = threadIdx.x; i < kTile * N; i += kThreads) {
-    const int row = i / N, column = i - row * N;
-    to[row * (N | 1) + column] =
-        first + row < end ? widen(r.data[(first + row) * r.step + column]) : (W)0;
+  constexpr int PIECES = (N + kPiece - 1) / kPiece;
+  const bool whole = N % kPiece == 0 && r.aligned;
+  for (int i = threadIdx.x; i < kTile * PIECES; i += kThreads) {
+    const int row = i / PIECES, column = i % PIECES * kPiece;
+    const T* from = r.data + (first + row) * r.step + column;
+    W* const own = to + row * line(N) + column;
+    const bool take = first + row < end;
+    if (whole) {
+      pl_copy<16>((unsigned char*)own, from, take);
+      continue;
+    }
+#pragma unroll
+    for (int e = 0; e < kPiece; ++e) own[e] = take && column + e < N ? widen(from[e]) : (W)0;
   }
 }
-template <int N>
-__device__ __forceinline__ W dot(const W* a, const W* b) {
-  W sum = 0;
-#pragma unroll 8
-  for (int d = 0; d < N; ++d) sum = multiplied(a[d], b[d], sum);
-  return sum;
+/// All that was fetched is there for all threads.
+__device__ __forceinline__ void meet() {
+  pl_copy_commit();
+  pl_copy_wait<0>();
+  __syncthreads();
 }
-/// own += p B: a thread has every kSide-th column.
+
+struct Place {
+  int x = threadIdx.x % 16, y = threadIdx.x / 16;
+};
+
+/// The products of rows: own[i][j] is of a's row y + 16 i and b's row x + 16 j.
 template <int N>
-__device__ __forceinline__ void add(W (&own)[(N + kSide - 1) / kSide], const W* p, const W* b) {
-  const int side = threadIdx.x % kSide;
-#pragma unroll 4
-  for (int j = 0; j < kTile; ++j) {
-    const W x = p[j];
+__device__ __forceinline__ void multiply(W (&own)[kEach][kEach], const W* a, const W* b) {
+  const Place t;
 #pragma unroll
-    for (int c = 0; c < (N + kSide - 1) / kSide; ++c) {
-      if (N % kSide == 0 || side + c * kSide < N) {
-        own[c] = multiplied(x, b[j * (N | 1) + side + c * kSide], own[c]);
+  for (int i = 0; i < kEach * kEach; ++i) own[i / kEach][i % kEach] = 0;
+#pragma unroll 2
+  for (int d = 0; d < N; d += kPiece) {
+    alignas(16) W left[kEach][kPiece], right[kEach][kPiece];
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      pl_move<kPiece>(left[i], a + (t.y + 16 * i) * line(N) + d);
+      pl_move<kPiece>(right[i], b + (t.x + 16 * i) * line(N) + d);
+    }
+#pragma unroll
+    for (int e = 0; e < kPiece; ++e) {
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) {
+#pragma unroll
+        for (int j = 0; j < kEach; ++j) {
+          own[i][j] = multiplied(left[i][e], right[j][e], own[i][j]);
+        }
       }
     }
   }
 }
+
+/// Sums of N columns: a thread has rows y + 16 i and `count` columns of each.
 template <int N>
-__device__ __forceinline__ void put(const Rows& to, int row,
-                                    const W (&own)[(N + kSide - 1) / kSide], W scale) {
-  const int side = threadIdx.x % kSide;
-#pragma unroll
-  for (int c = 0; c < (N + kSide - 1) / kSide; ++c) {
-    if (side + c * kSide < N) to.data[row * to.step + side + c * kSide] = narrow(own[c] * scale);
+struct Sums {
+  static constexpr int kWide = N % (16 * kPiece) == 0 ? kPiece : 1, kCount = (N + 15) / 16;
+  W own[kEach][kCount];
+
+  static __device__ __forceinline__ int column(int c) {
+    return (c / kWide * 16 + Place().x) * kWide + c % kWide;
   }
-}
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int i = 0; i < kEach * kCount; ++i) own[i / kCount][i % kCount] = 0;
+  }
+  /// += p b, over the columns of p.
+  __device__ __forceinline__ void add(const W* p, const W* b) {
+    const int y = Place().y;
+#pragma unroll 1
+    for (int k = 0; k < kTile; k += kPiece) {
+      alignas(16) W left[kEach][kPiece];
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) pl_move<kPiece>(left[i], p + (y + 16 * i) * kLineP + k);
+#pragma unroll
+      for (int e = 0; e < kPiece; ++e) {
+        const W* const row = b + (k + e) * line(N);
+#pragma unroll
+        for (int c = 0; c < kCount; c += kWide) {
+          alignas(16) W right[kWide];
+          if (N % 16 != 0 && column(c) >= N) continue;
+          pl_move<kWide>(right, row + column(c));
+#pragma unroll
+          for (int i = 0; i < kEach; ++i) {
+#pragma unroll
+            for (int v = 0; v < kWide; ++v) {
+              own[i][c + v] = multiplied(left[i][e], right[v], own[i][c + v]);
+            }
+          }
+        }
+      }
+    }
+  }
+  __device__ __forceinline__ void put(const Rows& to, int row, int i, W scale) const {
+#pragma unroll
+    for (int c = 0; c < kCount; ++c) {
+      if (column(c) < N) to.data[row * to.step + column(c)] = narrow(own[i][c] * scale);
+    }
+  }
+};
+
 /// Over the threads of a row.
 __device__ __forceinline__ W largest(W x) {
 #pragma unroll
-  for (int d = 1; d < kSide; d *= 2) x = larger(x, __shfl_xor_sync(0xffffffffu, x, d));
+  for (int d = 1; d < 16; d *= 2) x = larger(x, __shfl_xor_sync(0xffffffffu, x, d));
   return x;
 }
 __device__ __forceinline__ W total(W x) {
 #pragma unroll
-  for (int d = 1; d < kSide; d *= 2) x += __shfl_xor_sync(0xffffffffu, x, d);
+  for (int d = 1; d < 16; d *= 2) x += __shfl_xor_sync(0xffffffffu, x, d);
   return x;
 }
 
@@ -75,69 +143,83 @@ extern "C" __global__ void __launch_bounds__(kThreads) NAME(const Words w) {
   W *const ks = qs + kTile * kLineD, *const vs = ks + kTile * kLineD;
   W* const ps = vs + kTile * kLineV;
 
-  const int row = threadIdx.x / kSide, side = threadIdx.x % kSide, i = first + row;
-  const Span seen = i < queries ? sight.keys_of(i) : Span{0, 0};
-  const int low = sight.keys_of(first).lo, end = sight.keys_of(last).hi;
-  W o[kOwnV], most = -infinite(), sum = 0;
+  const Place t;
+  Span seen[kEach];
+  W most[kEach], sum[kEach];
 #pragma unroll
-  for (int c = 0; c < kOwnV; ++c) o[c] = 0;
+  for (int r = 0; r < kEach; ++r) {
+    const int i = first + t.y + 16 * r;
+    seen[r] = i < queries ? sight.keys_of(i) : Span{0, 0};
+    most[r] = -infinite();
+    sum[r] = 0;
+  }
+  const int low = sight.keys_of(first).lo, end = sight.keys_of(last).hi;
+  Sums<kDv> o;
+  o.clear();
   fetch<kD>(qs, rows_of(w, q_at, q_strides, h.batch, h.head), first, queries);
   for (int key = low > 0 ? low : 0; key < end; key += kTile) {
     __syncthreads();
     fetch<kD>(ks, k, key, keys);
     fetch<kDv>(vs, v, key, keys);
-    __syncthreads();
-    W s[kEach], top = most;
+    meet();
+    W s[kEach][kEach];
+    multiply<kD>(s, qs, ks);
 #pragma unroll
-    for (int e = 0; e < kEach; ++e) {
-      const int j = key + side + e * kSide;
-      s[e] = -infinite();
-      if (j < seen.lo || j >= seen.hi) continue;
-      s[e] = scorer.score(dot<kD>(qs + row * kLineD, ks + (side + e * kSide) * kLineD), i, j);
-      top = larger(top, s[e]);
+    for (int r = 0; r < kEach; ++r) {
+      const int i = first + t.y + 16 * r;
+      W top = most[r];
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) {
+        const int j = key + t.x + 16 * e;
+        s[r][e] = j >= seen[r].lo && j < seen[r].hi ? scorer.score(s[r][e], i, j) : -infinite();
+        top = larger(top, s[r][e]);
+      }
+      top = largest(top);
+      const W base = top == -infinite() ? (W)0 : top, factor = power(most[r] - base);
+      most[r] = top;
+      sum[r] *= factor;
+#pragma unroll
+      for (int c = 0; c < Sums<kDv>::kCount; ++c) o.own[r][c] *= factor;
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) {
+        const W p = power(s[r][e] - base);
+        const int j = key + t.x + 16 * e;
+        sum[r] += p;
+        ps[(t.y + 16 * r) * kLineP + t.x + 16 * e] = kDropout && !draws.keeps(i, j) ? (W)0 : p;
+      }
     }
-    top = largest(top);
-    const W base = top == -infinite() ? (W)0 : top, factor = power(most - base);
-    most = top;
-    sum *= factor;
-#pragma unroll
-    for (int c = 0; c < kOwnV; ++c) o[c] *= factor;
-#pragma unroll
-    for (int e = 0; e < kEach; ++e) {
-      const W p = power(s[e] - base);
-      const int j = side + e * kSide;
-      sum += p;
-      ps[row * kLineP + j] = kDropout && !draws.keeps(i, key + j) ? (W)0 : p;
-    }
-    __syncwarp();
-    add<kDv>(o, ps + row * kLineP, vs);
+    __syncwarp();  // a warp has whole rows of p
+    o.add(ps, vs);
   }
-  sum = total(sum);
-  if (i >= queries) return;
   const W kept = kDropout ? (W)pl_from_bits_d(w.v[kept_scale_at]) : (W)1;
-  if (w.v[lse_at] && side == 0) {
-    at<W>(w.v[lse_at])[(int64_t)index * queries + i] =
-        sum == 0 ? -infinite() : most / kUnit + logarithm(sum);
-  }
-  if (w.v[y_at]) {
-    put<kDv>(rows_of(w, y_at, y_strides, h.batch, h.head), i, o, keys > 0 ? kept / sum : (W)0);
+#pragma unroll
+  for (int r = 0; r < kEach; ++r) {
+    const W all = total(sum[r]);
+    const int i = first + t.y + 16 * r;
+    if (i >= queries) continue;
+    if (w.v[lse_at] && t.x == 0) {
+      at<W>(w.v[lse_at])[(int64_t)index * queries + i] =
+          all == 0 ? -infinite() : most[r] / kUnit + logarithm(all);
+    }
+    if (w.v[y_at]) {
+      o.put(rows_of(w, y_at, y_strides, h.batch, h.head), i, r, keys > 0 ? kept / all : (W)0);
+    }
   }
 }
 
 #else
 
-/// p (undropped) and its gradient's mates, of a pair that may not be seen.
+/// p after dropout, and the gradient of the score, of a pair; zeros where it is not seen.
 struct Pair {
-  W p, kept, ds;
+  W kept, ds;
 };
-__device__ __forceinline__ Pair pair_of(const Scorer& scorer, const Draws& draws, const W* q,
-                                        const W* k, const W* dy, const W* v, Span seen, int i,
-                                        int j, W row_power, W delta, W kept_scale) {
-  if (j < seen.lo || j >= seen.hi) return {0, 0, 0};
-  const W p = power(scorer.score(dot<kD>(q, k), i, j) - row_power);
+__device__ __forceinline__ Pair pair_of(const Scorer& scorer, const Draws& draws, W product, W dp,
+                                        Span seen, int i, int j, W row_power, W delta,
+                                        W kept_scale) {
+  if (j < seen.lo || j >= seen.hi) return {0, 0};
+  const W p = power(scorer.score(product, i, j) - row_power);
   const bool keeps = !kDropout || draws.keeps(i, j);
-  const W dp = keeps ? dot<kDv>(dy, v) * kept_scale : (W)0;
-  return {p, keeps ? p : (W)0, p * (dp - delta)};
+  return {keeps ? p : (W)0, p * ((keeps ? dp * kept_scale : (W)0) - delta)};
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads) NAME_keys(const Words w) {
@@ -154,47 +236,56 @@ extern "C" __global__ void __launch_bounds__(kThreads) NAME_keys(const Words w) 
   W *const dys = vs + kTile * kLineV, *const ps = dys + kTile * kLineV;
   W* const ds = ps + kTile * kLineP;
 
-  const int row = threadIdx.x / kSide, side = threadIdx.x % kSide, j = first + row;
+  const Place t;
   const int low = sight.queries_of(first).lo, end = sight.queries_of(last).hi;
-  W dk[kOwnD], dv[kOwnV];
-#pragma unroll
-  for (int c = 0; c < kOwnD; ++c) dk[c] = 0;
-#pragma unroll
-  for (int c = 0; c < kOwnV; ++c) dv[c] = 0;
+  Sums<kD> dk;
+  Sums<kDv> dv;
+  dk.clear();
+  dv.clear();
   fetch<kD>(ks, rows_of(w, k_at, k_strides, batch, kv), first, keys);
   fetch<kDv>(vs, rows_of(w, v_at, v_strides, batch, kv), first, keys);
   for (int head = kv * shared; head < (kv + 1) * shared; ++head) {
     const Head h = {batch, head, kv};
     const Scorer scorer(w, h);
     const Draws draws(w, batch * heads + head);
-    const int64_t line = ((int64_t)batch * heads + head) * queries;
-    const W *powers = at<const W>(w.v[powers_at]) + line,
-            *deltas = at<const W>(w.v[deltas_at]) + line;
+    const int64_t row = ((int64_t)batch * heads + head) * queries;
+    const W* const powers = at<const W>(w.v[powers_at]) + row;
+    const W* const deltas = at<const W>(w.v[deltas_at]) + row;
     for (int query = low > 0 ? low : 0; query < end; query += kTile) {
       __syncthreads();
       fetch<kD>(qs, rows_of(w, q_at, q_strides, batch, head), query, queries);
       fetch<kDv>(dys, rows_of(w, dy_at, dy_strides, batch, head), query, queries);
-      __syncthreads();
-#pragma unroll 1
+      meet();
+      W s[kEach][kEach], dp[kEach][kEach];
+      multiply<kD>(s, ks, qs);
+      multiply<kDv>(dp, vs, dys);
+#pragma unroll
       for (int e = 0; e < kEach; ++e) {
-        const int near = side + e * kSide, i = query + near;
-        Pair x = {0, 0, 0};
-        if (i < queries && j < keys) {
-          x = pair_of(scorer, draws, qs + near * kLineD, ks + row * kLineD, dys + near * kLineV,
-                      vs + row * kLineV, sight.keys_of(i), i, j, powers[i], deltas[i], kept);
+        const int near = t.x + 16 * e, i = query + near, own = i < queries ? i : queries - 1;
+        const Span seen = i < queries ? sight.keys_of(i) : Span{0, 0};
+        const W row_power = powers[own], delta = deltas[own];
+#pragma unroll
+        for (int r = 0; r < kEach; ++r) {
+          const int far = t.y + 16 * r;
+          const Pair x = pair_of(scorer, draws, s[r][e], dp[r][e], seen, i, first + far, row_power,
+                                 delta, kept);
+          ps[far * kLineP + near] = x.kept;
+          ds[far * kLineP + near] = x.ds;
         }
-        ps[row * kLineP + near] = x.kept;
-        ds[row * kLineP + near] = x.ds;
       }
       __syncwarp();
-      add<kDv>(dv, ps + row * kLineP, dys);
-      add<kD>(dk, ds + row * kLineP, qs);
+      dv.add(ps, dys);
+      dk.add(ds, qs);
     }
   }
-  if (j >= keys) return;
   const W scale = (W)pl_from_bits_d(w.v[scale_at]);
-  if (w.v[dk_at]) put<kD>(rows_of(w, dk_at, dk_strides, batch, kv), j, dk, scale);
-  if (w.v[dv_at]) put<kDv>(rows_of(w, dv_at, dv_strides, batch, kv), j, dv, kept);
+#pragma unroll
+  for (int r = 0; r < kEach; ++r) {
+    const int j = first + t.y + 16 * r;
+    if (j >= keys) continue;
+    if (w.v[dk_at]) dk.put(rows_of(w, dk_at, dk_strides, batch, kv), j, r, scale);
+    if (w.v[dv_at]) dv.put(rows_of(w, dv_at, dv_strides, batch, kv), j, r, kept);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads) NAME_queries(const Words w) {
@@ -214,34 +305,45 @@ extern "C" __global__ void __launch_bounds__(kThreads) NAME_queries(const Words 
   W *const qs = ks + kTile * kLineD, *const vs = qs + kTile * kLineD;
   W *const dys = vs + kTile * kLineV, *const ds = dys + kTile * kLineV;
 
-  const int row = threadIdx.x / kSide, side = threadIdx.x % kSide, i = first + row;
-  const Span seen = i < queries ? sight.keys_of(i) : Span{0, 0};
+  const Place t;
   const int low = sight.keys_of(first).lo, end = sight.keys_of(last).hi;
-  const int64_t line = (int64_t)index * queries + (i < queries ? i : queries - 1);
-  const W row_power = at<const W>(w.v[powers_at])[line], delta = at<const W>(w.v[deltas_at])[line];
-  W dq[kOwnD];
+  Span seen[kEach];
+  W powers[kEach], deltas[kEach];
 #pragma unroll
-  for (int c = 0; c < kOwnD; ++c) dq[c] = 0;
+  for (int r = 0; r < kEach; ++r) {
+    const int i = first + t.y + 16 * r, own = i < queries ? i : queries - 1;
+    seen[r] = i < queries ? sight.keys_of(i) : Span{0, 0};
+    powers[r] = at<const W>(w.v[powers_at])[(int64_t)index * queries + own];
+    deltas[r] = at<const W>(w.v[deltas_at])[(int64_t)index * queries + own];
+  }
+  Sums<kD> dq;
+  dq.clear();
   fetch<kD>(qs, rows_of(w, q_at, q_strides, h.batch, h.head), first, queries);
   fetch<kDv>(dys, rows_of(w, dy_at, dy_strides, h.batch, h.head), first, queries);
   for (int key = low > 0 ? low : 0; key < end; key += kTile) {
     __syncthreads();
     fetch<kD>(ks, k, key, keys);
     fetch<kDv>(vs, v, key, keys);
-    __syncthreads();
-#pragma unroll 1
-    for (int e = 0; e < kEach; ++e) {
-      const int near = side + e * kSide;
-      ds[row * kLineP + near] =
-          pair_of(scorer, draws, qs + row * kLineD, ks + near * kLineD, dys + row * kLineV,
-                  vs + near * kLineV, seen, i, key + near, row_power, delta, kept)
-              .ds;
+    meet();
+    W s[kEach][kEach], dp[kEach][kEach];
+    multiply<kD>(s, qs, ks);
+    multiply<kDv>(dp, dys, vs);
+#pragma unroll
+    for (int i = 0; i < kEach * kEach; ++i) {
+      const int r = i / kEach, near = t.x + i % kEach * 16, own = t.y + 16 * r;
+      ds[own * kLineP + near] = pair_of(scorer, draws, s[r][i % kEach], dp[r][i % kEach], seen[r],
+                                        first + own, key + near, powers[r], deltas[r], kept)
+                                    .ds;
     }
     __syncwarp();
-    add<kD>(dq, ds + row * kLineP, ks);
+    dq.add(ds, ks);
   }
-  if (i >= queries) return;
-  put<kD>(rows_of(w, dq_at, dq_strides, h.batch, h.head), i, dq, (W)pl_from_bits_d(w.v[scale_at]));
+  const W scale = (W)pl_from_bits_d(w.v[scale_at]);
+#pragma unroll
+  for (int r = 0; r < kEach; ++r) {
+    const int i = first + t.y + 16 * r;
+    if (i < queries) dq.put(rows_of(w, dq_at, dq_strides, h.batch, h.head), i, r, scale);
+  }
 }
 
 #endif

@@ -241,7 +241,7 @@ __device__ __forceinline__ void each_draw(const Draws& draws, float (&c)[N][4], 
     const uint32_t words[4] = {x.a, x.b, x.c, x.d};
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      if (!draws.keeps_half(words[i / 2], i % 2)) f(c[n + i / 4][i / 2 % 2 * 2 + i % 2]);
+      if (!Draws::keeps_half(words[i / 2], i % 2)) f(c[n + i / 4][i / 2 % 2 * 2 + i % 2]);
     }
   }
 }
@@ -264,7 +264,7 @@ __device__ __forceinline__ void each_draw_of_keys(const Draws& draws, float (&c)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const uint32_t word = i % 2 == odd ? own : other;
-        if (!draws.keeps_half(word, i / 2)) f(c[n + i / 2][k * 2 + i % 2]);
+        if (!Draws::keeps_half(word, i / 2)) f(c[n + i / 2][k * 2 + i % 2]);
       }
     }
   }
