@@ -32,7 +32,10 @@ DeviceModel make_h200() {
   m.operations_per_second = {{"bf16", 7.6e14}, {"f16", 7.6e14}, {"tf32", 3.8e14},
                              {"f32", 5e13},    {"f64", 5e13},   {"scalar", 2e13}};
   // Of "library": what libraries' first guesses reach of their ceilings where calls are short.
-  m.share = {{"column", 0.921}, {"library", 0.45}};
+  m.share = {{"column", 0.921},
+             {"library", 0.45},
+             {"tensor.attention", 0.35},
+             {"tensor.attention_backward", 0.27}};
   m.tiles = {.begin_us = 1.4,
              .next_us = 0.4,
              .latency_us = 0.75,

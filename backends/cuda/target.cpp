@@ -80,7 +80,11 @@ class CudaTarget : public Target {
   Decision keeps(const NodeView& node) const override {
     const HandEntry* entry = find_hand(node.op.name);
     if (!entry) return Decision::forbid("");
-    return entry->takes ? entry->takes(node) : Decision::allow();
+    if (!entry->takes) return Decision::allow();
+    if (is_half(node.in(0).dtype) && !product_options().pairs) {
+      return Decision::forbid("its tensor-core kernel needs a device of compute capability 9.0");
+    }
+    return entry->takes(node);
   }
 
   PrintedLoop print(const loop::Kernel& kernel, bool) const override {
@@ -164,9 +168,16 @@ class CudaTarget : public Target {
     out.kernel = std::string(entry->id);
     out.shared_bytes = rounded(plan.scratch_bytes);
     const auto launches = static_cast<double>(plan.launches.size());
+    const DType dtype = call.inputs[0].dtype;
+    const bool tensor = entry->takes && is_half(dtype);  // on the tensor cores
     out.predicted = moved(work.bytes, work.operations);
-    out.predicted.seconds = out.predicted.seconds / model_.share_of("hand." + call.op) +
-                            std::max(0.0, launches - 1) * model_.step_seconds;
+    if (tensor) {
+      out.predicted = {work.operations / model_.operations(std::string(name_of(dtype))),
+                       "products"};
+    }
+    out.predicted.seconds =
+        out.predicted.seconds / model_.share_of((tensor ? "tensor." : "hand.") + call.op) +
+        std::max(0.0, launches - 1) * model_.step_seconds;
     out.why = "written by hand";
     return out;
   }
