@@ -129,8 +129,8 @@ class BackwardTask {
     std::fill_n(parts_.dk, count * parts_.dk_ld, 0.0f);
     std::fill_n(parts_.dv, count * parts_.dv_ld, 0.0f);
     // Columns without a query are not multiplied: they stay finite.
-    std::fill_n(parts_.scores, b_.key_block * b_.width, 0.0f);
-    std::fill_n(parts_.dp, b_.key_block * b_.width, 0.0f);
+    clear_tile(b_, parts_.scores);
+    clear_tile(b_, parts_.dp);
     std::fill_n(parts_.scale, b_.width, static_cast<float>(s_.scale));
   }
 
@@ -140,7 +140,7 @@ class BackwardTask {
     count_ = std::min(b_.query_block, s_.queries - first_);
     panels_ = ceil_div(count_, b_.width);
     block_bounds(b_, in_, batch_, first_, count_, parts_.lo, parts_.hi);
-    std::fill_n(parts_.dq, b_.query_block * s_.depth, 0.0f);
+    std::fill_n(parts_.dq, panels_ * b_.width * s_.depth, 0.0f);
     const std::int64_t from = std::max<std::int64_t>(parts_.lo[0], begin_) / b_.key_block;
     const std::int64_t to = std::min<std::int64_t>(parts_.hi[panels_ * b_.width - 1], end_);
     if (from * b_.key_block < to) pack_queries();

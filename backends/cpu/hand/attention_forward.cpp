@@ -85,11 +85,12 @@ class ForwardTask {
     block_bounds(b_, in_, batch_, first_, count_, parts_.lo, parts_.hi);
     const Rows q{rows_at(s_, in_.q, s_.q, batch_, head_, first_), s_.q.row};
     finite_ = pack_columns(b_, q, count_, s_.depth, b_.depth, parts_.spare, parts_.q);
+    const std::int64_t all = panels_ * b_.width;
     // Columns without a query are not multiplied: they stay finite.
-    std::fill_n(parts_.scores, b_.key_block * b_.width, 0.0f);
-    std::fill_n(parts_.y, b_.query_block * b_.value_depth, 0.0f);
-    std::fill_n(parts_.maximum, b_.query_block, -std::numeric_limits<float>::infinity());
-    std::fill_n(parts_.sum, b_.query_block, 0.0f);
+    if (count_ < all) clear_tile(b_, parts_.scores);
+    std::fill_n(parts_.y, all * b_.value_depth, 0.0f);
+    std::fill_n(parts_.maximum, all, -std::numeric_limits<float>::infinity());
+    std::fill_n(parts_.sum, all, 0.0f);
   }
 
   Keys keys_at(std::int64_t kv_head, std::int64_t key, std::int64_t count) {

@@ -348,6 +348,10 @@ void multiply(const AttentionBlocking& b, const Product& p) {
   b.tile->block(args);
 }
 
+void clear_tile(const AttentionBlocking& b, float* tile) {
+  std::fill_n(tile, std::min(b.key_block, b.shape.keys) * b.width, 0.0f);
+}
+
 void mask_tile(const AttentionBlocking& b, const AttentionOperands& operands,
                const ScoreTile& place, float* spare, float* to) {
   const AttentionMask& m = b.shape.mask;

@@ -90,6 +90,9 @@ struct Product {
 };
 void multiply(const AttentionBlocking& b, const Product& product);
 
+/// Zeros for a tile's rows, as many as there are keys.
+void clear_tile(const AttentionBlocking& b, float* tile);
+
 /// Some queries (at most a panel) of one head by some keys.
 struct ScoreTile {
   std::int64_t batch, head, query, queries, key, keys;
