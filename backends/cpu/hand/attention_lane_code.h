@@ -115,7 +115,8 @@ inline void zero_pairs(std::uint16_t* pairs, std::int64_t rows, std::int64_t pad
 }
 
 template <class V, bool kPairs, bool kKeep, bool kFirst>
-void softmax_columns(const SoftmaxArgs& a) {
+void softmax_columns(const SoftmaxArgs& given) {
+  const SoftmaxArgs a = given;  // a copy: stores cannot change it
   using Reg = typename V::Reg;
   const Reg factor = V::set(a.factor);
   for (std::int64_t c = 0; c < a.width; c += V::kLanes) {
@@ -193,7 +194,8 @@ struct ScoreGrad {
 };
 
 template <class V, bool kPairs, bool kKeep, bool kFirst>
-void score_grad_columns(const ScoreGradArgs& a) {
+void score_grad_columns(const ScoreGradArgs& given) {
+  const ScoreGradArgs a = given;  // a copy: stores cannot change it
   using Reg = typename V::Reg;
   const Reg factor = V::set(a.factor);
   for (std::int64_t c = 0; c < a.width; c += V::kLanes) {
