@@ -27,6 +27,9 @@ Tensor as_matrix(const Tensor& x) {
   return x.reshape({element_count(lead), x.dim(-1)});
 }
 
+/// Of a wide product: operands as its f32 gradient is, gradients as the halves.
+Tensor in_dtype(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : x.cast(dtype); }
+
 /// Which of the two matrices the writer may have meant to transpose.
 std::string_view transpose_hint(const Matrix& a, const Matrix& b) {
   return a.rows == b.rows && !(a.columns == b.columns) ? "Transpose a?" : "Transpose b?";
@@ -49,7 +52,8 @@ std::vector<ir::Type> infer_matmul(const NodeView& v) {
   Shape shape = broadcast(v, batch_of(a), batch_of(b));
   shape.push_back(x.rows);
   shape.push_back(y.columns);
-  return {{v.in(0).dtype, shape}};
+  const DType dtype = v.in(0).dtype;
+  return {{t.wide && is_half(dtype) ? DType::f32 : dtype, shape}};
 }
 
 loop::Nest nest_matmul(const NodeView& v) {
@@ -89,18 +93,18 @@ Grads grad_matmul(GradCtx& g) {
   const Tensor dy = g.dy();
   Tensor da, db;
   if (g.wants(0)) {
-    const Tensor b = g.in(1);
+    const Tensor b = in_dtype(g.in(1), dy.dtype());
     da = t.transpose_a ? matmul(b, dy, Matmul{t.transpose_b, true})
                        : matmul(dy, b, Matmul{false, !t.transpose_b});
-    da = sum_to(da, a_shape);
+    da = in_dtype(sum_to(da, a_shape), g.type(0).dtype);
   }
   if (g.wants(1)) {
     const bool by_rows = b_shape.size() == 2 && !t.transpose_a;
-    const Tensor a = by_rows ? as_matrix(g.in(0)) : g.in(0);
+    const Tensor a = in_dtype(by_rows ? as_matrix(g.in(0)) : g.in(0), dy.dtype());
     const Tensor slope = by_rows ? as_matrix(dy) : dy;
     db = t.transpose_b ? matmul(slope, a, Matmul{true, t.transpose_a})
                        : matmul(a, slope, Matmul{!t.transpose_a, false});
-    db = sum_to(db, b_shape);
+    db = in_dtype(sum_to(db, b_shape), g.type(1).dtype);
   }
   return {da, db};
 }

@@ -8,10 +8,12 @@ namespace plait::ops {
 
 struct Matmul {
   bool transpose_a = false, transpose_b = false;  // the last two axes exchanged
+  bool wide = false;  // of halves: the sums stay f32, as products that are added up want them
   bool operator==(const Matmul&) const = default;
   static constexpr auto fields() {
     return std::tuple{ir::Field{"transpose_a", &Matmul::transpose_a},
-                      ir::Field{"transpose_b", &Matmul::transpose_b}};
+                      ir::Field{"transpose_b", &Matmul::transpose_b},
+                      ir::Field{"wide", &Matmul::wide}};
   }
 };
 struct Einsum {
@@ -43,8 +45,10 @@ inline constexpr Op matmul{
                "f32[2,4,3], f32[4,2] | transpose_a=true; f32[2,3,4], f32[5,4] | transpose_b=true; "
                "f32[2,1,3,4], f32[3,4,2]; "
                "f32[2,1,4,3], f32[3,2,4] | transpose_a=true, transpose_b=true; "
-               "f32[0,3], f32[3,2]; f32[2,0], f32[0,3]; i64[2,3], i64[3,2]",
-    .doc = "matrices in the last two axes; the axes before them broadcast"};
+               "f32[0,3], f32[3,2]; f32[2,0], f32[0,3]; i64[2,3], i64[3,2]; "
+               "f32[5,3], f32[5,4] | transpose_a=true, wide=true; "
+               "f32[2,3,4], f32[5,4] | transpose_b=true, wide=true",
+    .doc = "matrices in the last two axes; the axes before them broadcast. wide: of halves, in f32"};
 
 inline constexpr Op linear{
     .name = "linear", .inputs = {"x", "w", "bias?"}, .dtypes = kFloats,

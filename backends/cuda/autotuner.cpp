@@ -85,7 +85,7 @@ std::string line_of(std::string text) {
 
 std::unique_ptr<LibraryCall> Autotuner::call(const Problem& p, bool fused, const std::string& id,
                                              bool slow, std::string& why) const {
-  const DType result = fused ? p.bound.dtype : p.separate_epilogue.value_or(p.bound.dtype);
+  const DType result = fused ? p.fused->dtype : p.separate_epilogue.value_or(p.bound.dtype);
   return libraries_.make(p.bound, result, fused ? epilogue_of(p.fused) : LibraryEpilogue{}, id,
                          slow, why);
 }

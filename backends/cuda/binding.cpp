@@ -221,7 +221,7 @@ Act Binding::bind_library(const ProductCall& call, const ProductCall::Part& p, s
   const loop::BoundContraction bound = loop::bind(p.contraction, sizes);
   const LibraryVariant variant = library_variant(p.variant);
   const std::optional<Fused>& fused = variant.fused;
-  const DType result = variant.separate_epilogue.value_or(bound.dtype);
+  const DType result = result_dtype(variant, bound.dtype);
   Act act;
   std::string why;
   // The same algorithm as was planned with; sizes that are not the largest may want another.

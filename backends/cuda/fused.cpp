@@ -49,9 +49,11 @@ class Matching {
     if (k_.stores.size() != 1 || k_.inner.size() != 1 || k_.lets.empty()) return std::nullopt;
     const loop::KernelStore& store = k_.stores[0];
     if (store.let + 1 != static_cast<int>(k_.lets.size())) return std::nullopt;
-    if (k_.buffers[at(store.buffer)].dtype != c_.dtype) return std::nullopt;
+    out_.dtype = k_.buffers[at(store.buffer)].dtype;
+    const bool widens = out_.dtype == DType::f32 && is_half(c_.dtype);
+    if (out_.dtype != c_.dtype && !widens) return std::nullopt;
     for (const Let& let : k_.lets) {
-      if (let.dtype != c_.dtype || let.reduce != loop::Reduce::kNone || !let.index.empty() ||
+      if (let.dtype != out_.dtype || let.reduce != loop::Reduce::kNone || !let.index.empty() ||
           let.compute != DType::f32) {
         return std::nullopt;
       }
@@ -99,7 +101,7 @@ class Matching {
   }
 
   bool take(const loop::KernelLoad& load) {
-    if (k_.buffers[at(load.buffer)].dtype != c_.dtype) return false;
+    if (k_.buffers[at(load.buffer)].dtype != out_.dtype) return false;
     if (load.offset == loop::symbol_of(k_.inner[0]) && out_.bias < 0 && out_.residual < 0) {
       out_.bias = load.buffer;
       return true;
@@ -132,14 +134,17 @@ std::string to_text(const LibraryVariant& v) {
   if (!v.fused) return v.id;
   const Fused& f = *v.fused;
   return str(v.id, " bias ", f.bias, " residual ", f.residual, " relu ", f.relu ? 1 : 0, " result ",
-             f.result);
+             f.result, " in ", name_of(f.dtype));
 }
 
 LibraryVariant library_variant(const std::string& text) {
   const std::vector<std::string> words = split(text, ' ');
   const auto number = [&](std::size_t i) { return std::atoi(words[i].c_str()); };
   if (words.size() == 3) return {words[0], std::nullopt, dtype_named(words[2])};
-  if (words.size() == 9) return {words[0], Fused{number(2), number(4), number(6) != 0, number(8)}};
+  if (words.size() == 11) {
+    const DType dtype = dtype_named(words[10]).value_or(DType::f32);
+    return {words[0], Fused{number(2), number(4), number(6) != 0, number(8), dtype}};
+  }
   return {text};
 }
 

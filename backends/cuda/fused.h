@@ -17,6 +17,7 @@ struct Fused {
   int residual = -1;  // lies as the result does
   bool relu = false;
   int result = -1;
+  DType dtype = DType::f32;  // of the result: the product's own, or f32 of halves
   friend bool operator==(const Fused&, const Fused&) = default;
 };
 
@@ -31,6 +32,10 @@ struct LibraryVariant {
   std::optional<Fused> fused{};
   std::optional<DType> separate_epilogue{};  // of the product that a kernel behind the call reads
 };
+/// What a call writes, its own product being of a dtype: that, or what follows wants.
+inline DType result_dtype(const LibraryVariant& v, DType product) {
+  return v.fused ? v.fused->dtype : v.separate_epilogue.value_or(product);
+}
 std::string to_text(const LibraryVariant& variant);
 LibraryVariant library_variant(const std::string& text);
 

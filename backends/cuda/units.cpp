@@ -54,8 +54,8 @@ void expect_libraries(const Libraries& libraries, const program::Program& progra
         use.cudnn |= library_of(variant.id) == "cudnn";
         if (!has_sizes(p.contraction)) continue;
         const loop::BoundContraction bound = loop::bind(p.contraction, {});
-        use.calls.push_back({bound, variant.separate_epilogue.value_or(bound.dtype),
-                             epilogue_of(variant.fused), variant.id});
+        use.calls.push_back(
+            {bound, result_dtype(variant, bound.dtype), epilogue_of(variant.fused), variant.id});
       }
     }
   }

@@ -396,7 +396,7 @@ Contracted contraction_of(const PlanContext& s, const Group& group) {
   std::string why;
   std::optional<ContractPart> nothing;
   for (const Form& f : Splitter().run(form, why)) {
-    std::optional<ContractPart> part = Assembly(f, s.graph.type(out.c).dtype).run(why);
+    std::optional<ContractPart> part = Assembly(f, s.graph.type(out.a).dtype).run(why);
     if (!part) return refuse(why);
     const bool empty = std::any_of(f.vars.begin(), f.vars.end(),
                                    [](const Var& v) { return !v.reduced && v.extent.is(0); });
@@ -409,8 +409,9 @@ Contracted contraction_of(const PlanContext& s, const Group& group) {
   // What is computed behind a contraction of no elements is still a step, of no elements.
   if (out.parts.empty() && nothing) out.parts.push_back(std::move(*nothing));
   if (!why.empty()) return refuse(why);
-  if (s.graph.type(out.a).dtype != s.graph.type(out.b).dtype ||
-      s.graph.type(out.a).dtype != s.graph.type(out.c).dtype) {
+  const DType a = s.graph.type(out.a).dtype, c = s.graph.type(out.c).dtype;
+  const bool widens = is_half(a) && c == DType::f32;
+  if (a != s.graph.type(out.b).dtype || (a != c && !widens)) {
     return refuse("its operands' dtypes differ");
   }
   return out;

@@ -237,7 +237,10 @@ Lowered lower_separate_epilogue(const PlanContext& context, const Group& group,
 
 bool is_bare(const PlanContext& context, const Group& group) {
   const ir::NodeId anchor = group.nodes.front();
-  return group.nodes.size() == 1 && !context.facts[at(anchor)].nest.finish;
+  const ir::Node& node = context.graph.node(anchor);
+  const bool widens =  // the sums are f32 in every kernel; what follows stores them
+      context.graph.type(node.outputs[0]).dtype != context.graph.type(node.inputs[0]).dtype;
+  return group.nodes.size() == 1 && !widens && !context.facts[at(anchor)].nest.finish;
 }
 
 }  // namespace plait::plan
