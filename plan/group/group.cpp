@@ -40,6 +40,7 @@ class Grouper {
   /// `again`: nodes that are made where they are read.
   void run(const std::vector<char>& again) {
     find_summed_only();
+    find_contractions();
     const std::vector<char> real = needs_kernel(context_, options_, again);
     for (std::size_t i = 0; i < real.size(); ++i) {
       if (!real[i]) continue;
@@ -207,6 +208,9 @@ class Grouper {
           str("one kernel would touch more than ", options_.most_buffers, " buffers"));
     }
     if (is_detour(g)) return Decision::forbid("something it reads waits for that kernel itself");
+    if (epilogue && waits_for_long(n, g) && ends_in(g) > bytes_read_inside(n, g)) {
+      return Decision::forbid("what it waits for comes much later, and its operands would be kept");
+    }
     to = std::move(grown);
     to.nodes.push_back(n);
     out_.places[at(n)] = places;
@@ -282,6 +286,53 @@ class Grouper {
     return order_.leads(g, others);
   }
 
+  /// The last contraction that each node is computed from; -1: none.
+  void find_contractions() {
+    from_.assign(context_.graph.nodes.size(), ir::kNone);
+    for (std::size_t i = 0; i < from_.size(); ++i) {
+      if (context_.all_facts[i].kind == Kind::kContract) from_[i] = static_cast<ir::NodeId>(i);
+      for (ir::ValueId id : context_.graph.nodes[i].inputs) {
+        const ir::NodeId by = id == ir::kNone ? ir::kNone : context_.graph.value(id).producer;
+        if (by != ir::kNone) from_[i] = std::max(from_[i], from_[at(by)]);
+      }
+    }
+  }
+
+  /// Whether a node is computed from what comes long after a group began.
+  bool waits_for_long(ir::NodeId n, int g) const {
+    constexpr ir::NodeId kLong = 64;  // nodes: more than one layer of a network and its gradient
+    return from_[at(n)] > out_.groups[at(g)].nodes.front() + kLong;
+  }
+
+  /// Bytes of what steps made for a group and nothing reads behind it.
+  std::int64_t ends_in(int g) const {
+    const ir::NodeId anchor = out_.groups[at(g)].nodes.front();
+    std::set<ir::ValueId> ending;
+    for (const Read& r : reads_of(context_, anchor)) {
+      const ir::NodeId by = context_.graph.value(r.value).producer;
+      const auto& readers = context_.readers[at(r.value)];
+      const bool ends = by != ir::kNone && !context_.kept[at(r.value)] &&
+                        std::all_of(readers.begin(), readers.end(),
+                                    [&](ir::NodeId reader) { return reader <= anchor; });
+      if (ends) ending.insert(r.value);
+    }
+    std::int64_t bytes = 0;
+    for (ir::ValueId v : ending) bytes += context_.graph.type(v).bytes().hi();
+    return bytes;
+  }
+
+  /// Bytes of a group's values that a node reads: they would be stored.
+  std::int64_t bytes_read_inside(ir::NodeId n, int g) const {
+    std::set<ir::ValueId> inside;
+    for (const Read& r : reads_of(context_, n)) {
+      const ir::NodeId by = context_.graph.value(r.value).producer;
+      if (by != ir::kNone && out_.group_of[at(by)] == g) inside.insert(r.value);
+    }
+    std::int64_t bytes = 0;
+    for (ir::ValueId v : inside) bytes += context_.graph.type(v).bytes().hi();
+    return bytes;
+  }
+
   Grouping out_;
   GroupContext context_;
   const GroupOptions& options_;
@@ -289,6 +340,7 @@ class Grouper {
   GroupOrder order_;
   std::vector<int> needs_;         // groups that the node in hand reads
   std::vector<char> summed_only_;  // per node
+  std::vector<ir::NodeId> from_;   // per node: the last contraction that it is computed from
 };
 
 }  // namespace

@@ -115,6 +115,33 @@ group 2 contract over [3,8]
 )");
 }
 
+/// The group of the gradient of a weight that is read twice: by a product over `%e`, and so many
+/// nodes later by what ends in a scan.
+std::string group_of_shared_weight(int between) {
+  std::string text = R"(graph g(x: f32[200,8], u: f32[100,200]) state(w: f32[100,8]) {
+    %y = linear(x, w) : f32[200,100]
+    %e = exp(%y) : f32[200,100]
+    %p = matmul(%e, x, transpose_a=true) : f32[100,8]
+    %c0 = tanh(x) : f32[200,8])";
+  for (int i = 1; i <= between; ++i) {
+    text += str("\n%c", i, " = tanh(%c", i - 1, ") : f32[200,8]");
+  }
+  text += str("\n%q = matmul(u, %c", between, R"() : f32[100,8]
+    %q2 = cumsum(%q, axis=0) : f32[100,8]
+    %sum = add(%p, %q2) : f32[100,8]
+    %w2 = sub(w, %sum) : f32[100,8]
+    next w = %w2
+    return %q })");
+  const std::string groups = after("group", text.c_str());
+  const std::size_t from = groups.find("  %p = "), to = groups.find("\ngroup", from);
+  return groups.substr(from, to - from);
+}
+
+TEST(Stages, AProductDoesNotKeepLargeOperandsForALateEpilogue) {
+  EXPECT_EQ(group_of_shared_weight(10), "  %p = matmul\n  %sum = add\n  %w2 = sub, stored\n");
+  EXPECT_EQ(group_of_shared_weight(70), "  %p = matmul, stored");
+}
+
 TEST(Stages, ChooseMakesAStepOfEachGroup) {
   EXPECT_EQ(after("choose", kStep), R"(
 step 0 loop.product.3eaa0dda linear  (x, w, b) -> (%r)
@@ -169,18 +196,20 @@ TEST(Stages, LongChainsOfCheapValuesEndInKernels) {
     }
     return text + end;
   };
-  EXPECT_NE(after("group", chain(9000, "  %vNEW = add(%vOLD, x) : f32[4]\n",
-                                 "  return %v9000\n}").c_str()),
+  EXPECT_NE(after("group",
+                  chain(9000, "  %vNEW = add(%vOLD, x) : f32[4]\n", "  return %v9000\n}").c_str()),
             "");
   EXPECT_NE(after("group", chain(6000,
                                  "  %pNEW = pad(%vOLD, low=[1], high=[0]) : f32[5]\n"
                                  "  %vNEW = slice(%pNEW, axes=[0], starts=[0], stops=[4])"
                                  " : f32[4]\n",
-                                 "  return %v6000\n}").c_str()),
+                                 "  return %v6000\n}")
+                               .c_str()),
             "");
   EXPECT_NE(after("group", chain(60, "  %vNEW = add(%vOLD, %vOLD) : f32[4]\n",
                                  "  %y = broadcast_to(%v60, shape=[64,4]) : f32[64,4]\n"
-                                 "  %z = relu(%y) : f32[64,4]\n  return %z\n}").c_str()),
+                                 "  %z = relu(%y) : f32[64,4]\n  return %z\n}")
+                               .c_str()),
             "");
 }
 
