@@ -24,6 +24,7 @@ constexpr Flag kBenchFlags[] = {
     kMeasureFlag,
     kTrustFlag,
     kNoFuseFlag,
+    kSliceFlag,
     kSeedFlag,
     kGraphFlag,
     kSetFlag,

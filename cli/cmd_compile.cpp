@@ -30,6 +30,7 @@ constexpr Flag kCompileFlags[] = {
     kThreadsFlag,
     kMeasureFlag,
     kNoFuseFlag,
+    kSliceFlag,
     {"--rebuild", "", "of a plan: plan it anew when it is for another machine"},
     kGraphFlag,
     kSetFlag,

@@ -22,6 +22,7 @@ constexpr Flag kExplainFlags[] = {
     kMeasureFlag,
     kTrustFlag,
     kNoFuseFlag,
+    kSliceFlag,
     kGraphFlag,
     kSetFlag,
     kJsonFlag,

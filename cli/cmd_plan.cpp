@@ -30,6 +30,7 @@ constexpr Flag kPlanFlags[] = {
     kMeasureFlag,
     kTrustFlag,
     kNoFuseFlag,
+    kSliceFlag,
     kSeedFlag,
     kGraphFlag,
     kSetFlag,

@@ -23,6 +23,7 @@ constexpr Flag kProfileFlags[] = {
     kMeasureFlag,
     kTrustFlag,
     kNoFuseFlag,
+    kSliceFlag,
     kSeedFlag,
     kGraphFlag,
     kSetFlag,

@@ -34,6 +34,7 @@ constexpr Flag kShowFlags[] = {
     kFp32Flag,
     kThreadsFlag,
     kNoFuseFlag,
+    kSliceFlag,
     kGraphFlag,
     kSetFlag,
     {"--json", "", "of a safetensors file: JSON instead of a table"},
@@ -81,6 +82,7 @@ ir::Graph run_passes(const ir::Graph& graph, const Args& args) {
   PipelineOptions options;
   if (args.has("--grad")) options.requested = {"differentiate"};
   options.stop_after = args.text("--after");
+  options.slice_bytes = slice_bytes(args);
   // --grad alone shows the gradients themselves, before anything simplifies them.
   const bool reports = args.has("--timing") || args.has("--log") || args.has("--dump");
   if (args.has("--grad") && !args.has("--after") && !reports) options.stop_after = "differentiate";
@@ -176,9 +178,9 @@ constinit const Command kShow{
         "A document names its main sizes (batch, time, image...): --set changes them. Of a\n"
         "safetensors file the names, dtypes and shapes of its tensors are listed.\n"
         "A plan that `plait compile` wrote is printed whole. Passes and stages, in order:\n"
-        "verify, differentiate, amp, amp_f16, expand, fold, simplify, cse, dead; keep_rounded, "
-        "facts,\n"
-        "layout, group, choose, order, recompute, batch, join, place, streams, code.\n",
+        "verify, differentiate, amp, amp_f16, expand, fold, simplify, cse, dead, slice;\n"
+        "keep_rounded, facts, layout, group, choose, order, recompute, batch, join, place, "
+        "streams, code.\n",
     .example =
         "  $ plait show 'model:mlp?dtype=f32' --after dead --timing\n"
         "  graph mlp\n"

@@ -28,6 +28,7 @@ plan::Options options_from(const Args& args) {
   plan::Options options;
   options.measure = args.has("--measure");
   options.fuse = !args.has("--no-fuse");
+  options.slice_bytes = slice_bytes(args);
   return options;
 }
 
@@ -110,8 +111,8 @@ void tell_of_threads(const std::string& file, int threads) {
 Planned read_plan(const Args& args) {
   const std::string file = args.words()[0];
   if (args.has("--graph")) throw UsageError("--graph: a plan holds one graph");
-  if (args.has("--measure") || args.has("--no-fuse")) {
-    throw UsageError("--measure and --no-fuse are said when a plan is compiled");
+  if (args.has("--measure") || args.has("--no-fuse") || args.has("--slice")) {
+    throw UsageError("--measure, --no-fuse and --slice are said when a plan is compiled");
   }
   Planned out;
   const program::Program stored = program::from_bytes(io::read_file(file), file);
@@ -195,6 +196,12 @@ TargetOptions target_options(const Args& args, std::string_view backend) {
   options.tf32 = fp32 == "tf32";
   options.fast = args.has("--fast");
   return options;
+}
+
+std::int64_t slice_bytes(const Args& args) {
+  constexpr std::int64_t kMost = 1 << 20;  // a TiB
+  const std::int64_t unless_said = plan::Options().slice_bytes >> 20;
+  return args.whole("--slice", unless_said, 0, kMost) << 20;
 }
 
 bool is_plan(const std::string& file) {

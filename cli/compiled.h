@@ -23,10 +23,15 @@ inline constexpr Flag kThreadsFlag{"--threads", "N", "as many as there are cpus 
 inline constexpr Flag kMeasureFlag{"--measure", "",
                                    "time the implementations of contractions, take the fastest"};
 inline constexpr Flag kNoFuseFlag{"--no-fuse", "", "every node its own kernel, for comparison"};
+inline constexpr Flag kSliceFlag{
+    "--slice", "MIB", "slice results of contractions above by rows; 256 unless said, 0: none"};
 inline constexpr Flag kTrustFlag{"--trust", "", "of a plan: run it as it is written, its code too"};
 inline constexpr Flag kSeedFlag{"--seed", "N", "of initial states and random feeds; 0 unless said"};
 /// What --threads, --fp32, --fast and, for this backend, --device say.
 TargetOptions target_options(const Args& args, std::string_view backend);
+
+/// What --slice says, or planning's own.
+std::int64_t slice_bytes(const Args& args);
 
 /// Whether a file's first bytes are a plan's. Standard input and models are none.
 bool is_plan(const std::string& file);

@@ -95,8 +95,9 @@ std::string show_stage(const ir::Graph& graph, const Args& args) {
       dump.write(pass.name, ".plait", ir::print(after));
     };
   }
+  passes.slice_bytes = slice_bytes(args);
   const PipelineResult passed = run_pipeline(graph, passes);
-  const plan::Options options{.fuse = !args.has("--no-fuse")};
+  const plan::Options options{.fuse = !args.has("--no-fuse"), .slice_bytes = passes.slice_bytes};
   plan::Planning planning(passed.graph, *target, options, {});
   std::string text;
   plan::StageOptions stages{.stop_after = args.text("--after")};

@@ -40,6 +40,14 @@ void Rewriter::put(const std::vector<ValueId>& old, Node node, std::vector<std::
   for (std::size_t i = 0; i < old.size(); ++i) replace(old[i], to_.node(made).outputs[i]);
 }
 
+ValueId Rewriter::add(Node node, Type type, const std::string& name) {
+  std::string free = name;
+  for (int i = 1; from_.find_value(free) != kNone || to_.find_value(free) != kNone; ++i) {
+    free = str(name, ".", i);
+  }
+  return to_.node(to_.add_node(std::move(node), {std::move(type)}, {free})).outputs[0];
+}
+
 void Rewriter::replace(ValueId old, ValueId by) { map_[static_cast<std::size_t>(old)] = by; }
 
 Graph Rewriter::finish() {

@@ -28,6 +28,9 @@ class Rewriter {
   void put(const std::vector<ValueId>& old, Node node);
   void put(const std::vector<ValueId>& old, Node node, std::vector<std::string> names);
   void keep(const Node& old) { put(old.outputs, carried(old)); }
+  /// Appends a node of one output that stands for no value of the old graph, named `name` or, where
+  /// either graph has that, `name` with a number behind it.
+  ValueId add(Node node, Type type, const std::string& name);
   /// Lets `by`, a value of the new graph, stand for `old`.
   void replace(ValueId old, ValueId by);
 

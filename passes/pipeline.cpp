@@ -13,6 +13,7 @@
 #include "passes/expand.h"
 #include "passes/fold.h"
 #include "passes/simplify.h"
+#include "passes/slice.h"
 
 namespace plait {
 namespace {
@@ -35,6 +36,10 @@ ir::Graph run_expand(const ir::Graph& graph, const PipelineOptions& options, Dec
   return expand(graph, log, options.keep);
 }
 
+ir::Graph run_slice(const ir::Graph& graph, const PipelineOptions& options, DecisionLog& log) {
+  return options.slice_bytes > 0 ? slice(graph, options.slice_bytes, log) : graph;
+}
+
 // clang-format off
 constexpr Pass kPipeline[] = {
     {"verify", run_verify, "rejects a malformed graph before anything touches it"},
@@ -45,7 +50,8 @@ constexpr Pass kPipeline[] = {
     {"fold", plain<fold_constants>, "before simplify: a folded constant lets its rules fire"},
     {"simplify", plain<simplify>, "before cse: one form for what was written in several"},
     {"cse", plain<merge_common>, "before dead: what it merges leaves operands unread"},
-    {"dead", plain<remove_dead>, "last, once for what all the others left behind"},
+    {"dead", plain<remove_dead>, "once for what all the others left behind"},
+    {"slice", run_slice, "last: what is dead reads nothing, and copies are not merged again"},
 };
 // clang-format on
 

@@ -2,6 +2,7 @@
 // computed; how is decided in plan/.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -47,6 +48,7 @@ struct PipelineOptions {
   std::function<void(const Pass&, const ir::Graph&)> after_each{};  // dumps
   Keep keep{};                                                      // composites; none when empty
   std::vector<std::string> only{};  // besides those requested; empty: all
+  std::int64_t slice_bytes = 0;     // 0: nothing is sliced
 };
 
 struct PipelineResult {

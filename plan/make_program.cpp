@@ -26,10 +26,10 @@ std::uint64_t program_hash(const ir::Graph& graph, const Target& target, const O
   std::uint64_t hash = fnv1a64(ir::print(graph));
   hash = fnv1a64(target.identity(), hash);
   hash = fnv1a64(to_text(target.device()), hash);
-  return fnv1a64(
-      str(" threads=", target.threads(), " streams=", target.streams(), " fuse=", options.fuse,
-          " measure=", options.measure, " reorder=", options.reorder, "\n", program::text(table)),
-      hash);
+  return fnv1a64(str(" threads=", target.threads(), " streams=", target.streams(), " fuse=",
+                     options.fuse, " measure=", options.measure, " reorder=", options.reorder,
+                     " slice=", options.slice_bytes, "\n", program::text(table)),
+                 hash);
 }
 
 }  // namespace plait::plan

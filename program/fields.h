@@ -35,7 +35,7 @@ inline constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 template <class A, Is<PlanOptions> T>
 void fields(A& a, T& x) {
-  a("fuse", x.fuse)("measure", x.measure)("reorder", x.reorder);
+  a("fuse", x.fuse)("measure", x.measure)("reorder", x.reorder)("slice_bytes", x.slice_bytes);
 }
 
 // --- states ---

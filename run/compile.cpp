@@ -57,6 +57,7 @@ Compiled compile(const ir::Graph& graph, const Target& target, const CompileRequ
     }
   }
   PipelineOptions passes = passes_for(target);
+  passes.slice_bytes = request.plan.slice_bytes;
   if (!request.passes) passes.stop_after = "expand";
   PipelineResult passed = run_pipeline(graph, passes);
   out.passes_seconds = since();

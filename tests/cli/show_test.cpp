@@ -68,8 +68,8 @@ TEST_F(Show, AfterAPass) {
 
 TEST_F(Show, AfterAnUnknownPassOrStage) {
   const std::string known =
-      " The passes are verify, differentiate, amp, amp_f16, expand, fold, simplify, cse, dead; the "
-      "stages are keep_rounded, facts, layout, group, choose, order, recompute, batch, join, "
+      " The passes are verify, differentiate, amp, amp_f16, expand, fold, simplify, cse, dead, "
+      "slice; the stages are keep_rounded, facts, layout, group, choose, order, recompute, batch, join, "
       "place, "
       "streams, code";
   expect_failed("show " + file + " --after simplyfy",

@@ -30,20 +30,21 @@ TEST(Pipeline, EveryPassHasAnOwnNameAndSaysWhy) {
     EXPECT_FALSE(pass.why.empty()) << pass.name;
   }
   EXPECT_EQ(join(pass_names(), " "),
-            "verify differentiate amp amp_f16 expand fold simplify cse dead");
+            "verify differentiate amp amp_f16 expand fold simplify cse dead slice");
 }
 
 TEST(Pipeline, RunsAllButWhatWaitsForARequest) {
   const PipelineResult result = run_pipeline(ir::parse_graph(kLoss));
-  EXPECT_EQ(join(ran(result), " "), "verify fold simplify cse dead");
+  EXPECT_EQ(join(ran(result), " "), "verify fold simplify cse dead slice");
   EXPECT_EQ(ir::print(result.graph), normal(R"(
     graph g(x: f32[3]) state(w: f32[3]) {
       %m = mul(x, w)    : f32[3] @ m
       %loss = sum(%m)   : f32[]
       return %loss
     })"));
-  EXPECT_EQ(result.timings.back().nodes_before, 3u);
-  EXPECT_EQ(result.timings.back().nodes_after, 2u);
+  const PassTiming& dead = result.timings[result.timings.size() - 2];
+  EXPECT_EQ(dead.nodes_before, 3u);
+  EXPECT_EQ(dead.nodes_after, 2u);
   ASSERT_EQ(result.log.size(), 2u);
   EXPECT_EQ(result.log[0].pass, "simplify");
   EXPECT_EQ(result.log[1].pass, "dead");
@@ -51,7 +52,7 @@ TEST(Pipeline, RunsAllButWhatWaitsForARequest) {
 
 TEST(Pipeline, DifferentiatesOnRequest) {
   const PipelineResult result = run_pipeline(ir::parse_graph(kLoss), {{"differentiate"}, "", {}});
-  EXPECT_EQ(join(ran(result), " "), "verify differentiate fold simplify cse dead");
+  EXPECT_EQ(join(ran(result), " "), "verify differentiate fold simplify cse dead slice");
   ASSERT_EQ(result.graph.fetches.size(), 2u);
   EXPECT_EQ(result.graph.fetches[1].name, "d_w");
   EXPECT_EQ(result.graph.type(result.graph.fetches[1].value), (ir::Type{DType::f32, {3}}));
@@ -80,12 +81,12 @@ TEST(Pipeline, UnknownPass) {
               run_pipeline(graph, {{}, "simplfy", {}});
             }),
             "there is no pass 'simplfy'. Did you mean 'simplify'? The passes are verify, "
-            "differentiate, amp, amp_f16, expand, fold, simplify, cse, dead");
+            "differentiate, amp, amp_f16, expand, fold, simplify, cse, dead, slice");
   EXPECT_EQ(message_of<UserError>([&] {
               run_pipeline(graph, {{"shard"}, "", {}});
             }),
             "there is no pass 'shard'. The passes are verify, differentiate, amp, amp_f16, "
-            "expand, fold, simplify, cse, dead");
+            "expand, fold, simplify, cse, dead, slice");
 }
 
 TEST(Pipeline, RejectsAMalformedGraphAsTheUsers) {
