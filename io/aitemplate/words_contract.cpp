@@ -87,7 +87,7 @@ bool matmul_word(Sentence& s) {
   const auto a = ir::decode<ops::Matmul>(s.node.attrs, s.node.op);
   const Shape &x = s.in(0).shape, &y = s.in(1).shape;
   const std::size_t rank = x.size();
-  if (rank != y.size() || !is_float(s.in(0).dtype)) return false;
+  if (rank != y.size() || !is_float(s.in(0).dtype) || a.wide) return false;
   const Dim &m = x[rank - (a.transpose_a ? 1 : 2)], &k = x[rank - (a.transpose_a ? 2 : 1)],
             &n = y[rank - (a.transpose_b ? 2 : 1)];
   std::vector<std::string> sizes{condition("M", m), condition("N", n), condition("K", k)};

@@ -61,7 +61,7 @@ Word linear(const Told& t) {
 
 Word matrix_product(const Told& t) {
   const auto a = t.view.as<ops::Matmul>();
-  if (t.is_root(0) || t.is_root(1) || !is_float(t.in(0).dtype)) return {};
+  if (t.is_root(0) || t.is_root(1) || !is_float(t.in(0).dtype) || a.wide) return {};
   return word("MatMul",
               {{"transa", {a.transpose_a}}, {"transb", {a.transpose_b}}, {"transc", {false}}}, 2);
 }

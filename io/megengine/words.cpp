@@ -89,7 +89,7 @@ Word product(const char* type, bool transpose_a, bool transpose_b) {
 Found matmul(const NodeView& v) {
   const auto a = v.as<ops::Matmul>();
   const int rank = v.in(0).rank();
-  if (rank != v.in(1).rank() || rank < 2 || rank > 3) return std::nullopt;
+  if (rank != v.in(1).rank() || rank < 2 || rank > 3 || a.wide) return std::nullopt;
   if (rank == 3 && !(v.in(0).shape[0] == v.in(1).shape[0])) return std::nullopt;
   return product(rank == 2 ? "MatrixMul" : "BatchedMatrixMul", a.transpose_a, a.transpose_b);
 }
