@@ -208,7 +208,8 @@ class Grouper {
           str("one kernel would touch more than ", options_.most_buffers, " buffers"));
     }
     if (is_detour(g)) return Decision::forbid("something it reads waits for that kernel itself");
-    if (epilogue && waits_for_long(n, g) && ends_in(g) > bytes_read_inside(n, g)) {
+    constexpr std::int64_t kWorthAPass = 32 << 20;  // bytes that another pass over the result saves
+    if (epilogue && waits_for_long(n, g) && ends_in(g) - bytes_read_inside(n, g) > kWorthAPass) {
       return Decision::forbid("what it waits for comes much later, and its operands would be kept");
     }
     to = std::move(grown);
@@ -306,19 +307,20 @@ class Grouper {
 
   /// Bytes of what steps made for a group and nothing reads behind it.
   std::int64_t ends_in(int g) const {
-    const ir::NodeId anchor = out_.groups[at(g)].nodes.front();
+    const std::vector<ir::NodeId>& nodes = out_.groups[at(g)].nodes;
     std::set<ir::ValueId> ending;
-    for (const Read& r : reads_of(context_, anchor)) {
-      const ir::NodeId by = context_.graph.value(r.value).producer;
-      const auto& readers = context_.readers[at(r.value)];
-      const bool ends = by != ir::kNone && !context_.kept[at(r.value)] &&
-                        std::all_of(readers.begin(), readers.end(),
-                                    [&](ir::NodeId reader) { return reader <= anchor; });
-      if (ends) ending.insert(r.value);
+    for (ir::NodeId n : nodes) {
+      for (const Read& r : reads_of(context_, n)) {
+        const ir::NodeId by = context_.graph.value(r.value).producer;
+        if (by == ir::kNone || out_.group_of[at(by)] == g || context_.kept[at(r.value)]) continue;
+        const auto& readers = context_.readers[at(r.value)];
+        const bool ends = std::all_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
+          return reader <= nodes.front() || out_.group_of[at(reader)] == g;
+        });
+        if (ends) ending.insert(r.value);
+      }
     }
-    std::int64_t bytes = 0;
-    for (ir::ValueId v : ending) bytes += context_.graph.type(v).bytes().hi();
-    return bytes;
+    return bytes_of(ending);
   }
 
   /// Bytes of a group's values that a node reads: they would be stored.
@@ -328,8 +330,12 @@ class Grouper {
       const ir::NodeId by = context_.graph.value(r.value).producer;
       if (by != ir::kNone && out_.group_of[at(by)] == g) inside.insert(r.value);
     }
+    return bytes_of(inside);
+  }
+
+  std::int64_t bytes_of(const std::set<ir::ValueId>& values) const {
     std::int64_t bytes = 0;
-    for (ir::ValueId v : inside) bytes += context_.graph.type(v).bytes().hi();
+    for (ir::ValueId v : values) bytes += context_.graph.type(v).bytes().hi();
     return bytes;
   }
 

@@ -118,18 +118,18 @@ group 2 contract over [3,8]
 /// The group of the gradient of a weight that is read twice: by a product over `%e`, and so many
 /// nodes later by what ends in a scan.
 std::string group_of_shared_weight(int between) {
-  std::string text = R"(graph g(x: f32[200,8], u: f32[100,200]) state(w: f32[100,8]) {
-    %y = linear(x, w) : f32[200,100]
-    %e = exp(%y) : f32[200,100]
-    %p = matmul(%e, x, transpose_a=true) : f32[100,8]
-    %c0 = tanh(x) : f32[200,8])";
+  std::string text = R"(graph g(x: f32[4000,800], u: f32[9000,4000]) state(w: f32[9000,800]) {
+    %y = linear(x, w) : f32[4000,9000]
+    %e = exp(%y) : f32[4000,9000]
+    %p = matmul(%e, x, transpose_a=true) : f32[9000,800]
+    %c0 = tanh(x) : f32[4000,800])";
   for (int i = 1; i <= between; ++i) {
-    text += str("\n%c", i, " = tanh(%c", i - 1, ") : f32[200,8]");
+    text += str("\n%c", i, " = tanh(%c", i - 1, ") : f32[4000,800]");
   }
-  text += str("\n%q = matmul(u, %c", between, R"() : f32[100,8]
-    %q2 = cumsum(%q, axis=0) : f32[100,8]
-    %sum = add(%p, %q2) : f32[100,8]
-    %w2 = sub(w, %sum) : f32[100,8]
+  text += str("\n%q = matmul(u, %c", between, R"() : f32[9000,800]
+    %q2 = cumsum(%q, axis=0) : f32[9000,800]
+    %sum = add(%p, %q2) : f32[9000,800]
+    %w2 = sub(w, %sum) : f32[9000,800]
     next w = %w2
     return %q })");
   const std::string groups = after("group", text.c_str());
