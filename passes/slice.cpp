@@ -272,7 +272,11 @@ ir::Graph slice(const ir::Graph& graph, std::int64_t bytes, DecisionLog& log) {
     const NodeId first = sliced.value(result).producer;
     LogEntry said{"slice", describe(sliced, sliced.node(first)), "whole", ""};
     std::optional<ir::Graph> next = slice_one(sliced, first, bytes, said);
-    if (next) sliced = std::move(*next);
+    if (next) {
+      sliced = std::move(*next);
+      const ValueId part = sliced.find_value(name + ".0");  // whose step says it
+      if (part != ir::kNone) said.node = describe(sliced, sliced.node(sliced.value(part).producer));
+    }
     log.push_back(std::move(said));
   }
   return sliced;

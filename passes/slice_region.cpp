@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "ops/contraction.h"
 
 namespace plait {
 namespace {
@@ -165,6 +166,10 @@ class Growth {
         if (n != first_ && !reads && !between[at(n)]) continue;
         inside_[at(n)] = 1;
         if (!d.read(n)) refuse(d.why);
+        if (n != first_ && is_contraction(node) && is_large(node.outputs[0]) &&
+            d.parts.made.count(node.outputs[0])) {
+          refuse(str(name(node.outputs[0]), " is another large product: a network's layers"));
+        }
         if (++count > kMostNodes) refuse("too much follows it");
         if (!region_.fits) return std::nullopt;
       }

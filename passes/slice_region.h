@@ -26,7 +26,8 @@ struct Region {
 
 /// The region of a contraction: nodes that read large values of it, those between them, and large
 /// operands (masks, one-hot rows) that nothing else reads. Everything that enters by rows or leaves
-/// must be small beside the contraction's result. `rows`: a part of that result.
+/// must be small beside the contraction's result, and no other large product be among them: those
+/// are a network's layers. `rows`: a part of that result.
 Region region_of(const ir::Graph& graph, ir::NodeId first, const Box& rows);
 
 /// The same region for other rows; `why` says where it does not split so.

@@ -62,7 +62,7 @@ TEST(Slice, RowsAreJoinedAndSumsAddedUp) {
       %early = neg(%log.joined)              : f32[4,1]
       return %early, dx = %dx.joined, dw = %dw.sum1
     })",
-      "%y @ head: sliced: 2 slices of 320 bytes instead of 640, 8 nodes each; added up: %dw; "
+      "%y.0 @ head: sliced: 2 slices of 320 bytes instead of 640, 8 nodes each; added up: %dw; "
       "joined: %log, %dx\n");
 }
 
@@ -167,7 +167,8 @@ TEST(Slice, PartialSumsOfHalvesAreNotRounded) {
 std::string reason(const std::string& body, std::int64_t bytes = 400) {
   DecisionLog log;
   const ir::Graph graph = ir::parse_graph(
-      "graph g(x: f32[4,3], w: f32[40,3], z: f32[4,40]) {\n %y = linear(x, w) : f32[4,40]\n" +
+      "graph g(x: f32[4,3], w: f32[40,3], z: f32[4,40], u: f32[40,30]) {\n %y = linear(x, w) : "
+      "f32[4,40]\n" +
       body + "}");
   EXPECT_EQ(ir::print(slice(graph, bytes, log)), ir::print(graph));
   return log.empty() ? "" : log[0].what + ": " + log[0].why;
@@ -183,6 +184,8 @@ TEST(Slice, SaysWhyAResultStaysWhole) {
   EXPECT_EQ(reason("%m = max(%y, axes=[0]) : f32[40]\n return %m"), "whole: %m is no sum");
   EXPECT_EQ(reason("%s = softmax(%y) : f32[4,40]\n %m = sum(%s) : f32[]\n return %m"),
             "whole: %s: it has no index map");
+  EXPECT_EQ(reason("%h = matmul(%y, u) : f32[4,30]\n %s = sum(%h) : f32[]\n return %s"),
+            "whole: %h is another large product: a network's layers");
   EXPECT_EQ(reason("%s = sum(%y, axes=[1]) : f32[4]\n return %s", 100),
             "whole: one of its rows is larger than a slice may be");
   EXPECT_EQ(reason("return %y", 640), "");  // small enough
