@@ -19,9 +19,13 @@ namespace {
 
 constexpr const char* kKind = "device";  // of the cache's entries
 
+/// The kinds of shares too: a model kept before a kernel was written knows nothing of it.
 std::uint64_t key_of_processor() {
-  return fnv1a64(
-      str(machine_name(), "\n", cpu::name_of(cpu::detect_isa()), "\n", cpu::default_threads()));
+  std::string key =
+      str(machine_name(), "\n", cpu::name_of(cpu::detect_isa()), "\n", cpu::default_threads());
+  const DeviceModel built_in = *built_in_device("cpu");
+  for (const auto& [kind, share] : built_in.share) key += "\n" + kind;
+  return fnv1a64(key);
 }
 
 std::optional<DeviceModel> kept_processor() {
