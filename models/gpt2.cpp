@@ -50,14 +50,15 @@ Tensor CausalAttention::forward(const Tensor& x) {
     return t.reshape({batch, time, heads, -1}).transpose({0, 2, 1, 3});
   };
   ops::Attention how{.causal = true};
-  std::vector<Operand> operands{by_head(qkv[0]), by_head(qkv[1]), by_head(qkv[2])};
+  Tensor key;
   if (training() && attn_dropout > 0) {
     how.dropout = attn_dropout;
     how.stream = x.builder().next_stream();
-    operands.resize(6, Tensor());  // no mask, slopes, offsets
-    operands.emplace_back(x.builder().random_key());
+    key = x.builder().random_key();
   }
-  const Tensor y = ops::attention.all(operands, how)[0];
+  const Tensor none, q = by_head(qkv[0]), k = by_head(qkv[1]), v = by_head(qkv[2]);
+  const Tensor y = key ? ops::attention.all({q, k, v, none, none, none, key}, how)[0]
+                       : ops::attention.all({q, k, v}, how)[0];
   return resid_dropout(c_proj(y.transpose({0, 2, 1, 3}).reshape({batch, time, width})));
 }
 

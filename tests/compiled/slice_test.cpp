@@ -28,10 +28,8 @@ Steps steps_of(Session session) {
     out.losses.set(i, session.run({train.name, feeds, {"loss"}}).at("loss").real(0));
   }
   for (const std::string& name : session.state_names()) out.states[name] = session.state(name);
-  if (const program::Program* program = session.program({train.name, feeds, {"loss"}})) {
-    for (const LogEntry& e : program->log) {
-      if (e.pass == "slice" && e.what == "sliced") out.said += e.why + "\n";
-    }
+  for (const LogEntry& e : session.program({train.name, feeds, {"loss"}}).log) {
+    if (e.pass == "slice" && e.what == "sliced") out.said += e.why + "\n";
   }
   return out;
 }
@@ -55,7 +53,7 @@ TEST_P(SlicedModel, TrainsAsTheReference) {
   const Case& c = GetParam();
   const Steps sliced = compiled_steps(c.spec, c.bytes);
   EXPECT_TRUE(sliced.said.starts_with(c.slices)) << sliced.said;
-  const Steps reference = steps_of(Session(models::build(c.spec), make_backend("ref"), 3));
+  const Steps reference = steps_of(Session(models::build(c.spec), make_target("ref"), 3));
   EXPECT_LT(deviation(sliced.losses, reference.losses), c.losses);
   for (const auto& [name, want] : reference.states) {
     if (c.states == 0 || !is_float(want.dtype())) continue;
