@@ -24,7 +24,7 @@ inline constexpr Flag kMeasureFlag{"--measure", "",
                                    "time the implementations of contractions, take the fastest"};
 inline constexpr Flag kNoFuseFlag{"--no-fuse", "", "every node its own kernel, for comparison"};
 inline constexpr Flag kSliceFlag{
-    "--slice", "MIB", "slice results of contractions above by rows; 256 unless said, 0: none"};
+    "--slice", "MIB", "slice larger results of contractions by rows; 0, unless said: none"};
 inline constexpr Flag kTrustFlag{"--trust", "", "of a plan: run it as it is written, its code too"};
 inline constexpr Flag kSeedFlag{"--seed", "N", "of initial states and random feeds; 0 unless said"};
 /// What --threads, --fp32, --fast and, for this backend, --device say.

@@ -139,6 +139,9 @@ class Growth {
   void refuse(std::string why) {
     if (region_.fits) region_.fits = Decision::forbid(std::move(why));
   }
+  void refuse_layers(ValueId v) {
+    refuse(str(name(v), " is another large product: a network's layers"));
+  }
   bool is_large(ValueId v) const { return elements(graph_, v) * kSmallPart >= size_; }
   std::string name(ValueId v) const {
     return (graph_.value(v).producer == ir::kNone ? "" : "%") + graph_.value(v).name;
@@ -168,7 +171,7 @@ class Growth {
         if (!d.read(n)) refuse(d.why);
         if (n != first_ && is_contraction(node) && is_large(node.outputs[0]) &&
             d.parts.made.count(node.outputs[0])) {
-          refuse(str(name(node.outputs[0]), " is another large product: a network's layers"));
+          refuse_layers(node.outputs[0]);
         }
         if (++count > kMostNodes) refuse("too much follows it");
         if (!region_.fits) return std::nullopt;
@@ -214,6 +217,7 @@ class Growth {
       if (!alone || !tried.make(static_cast<NodeId>(n))) continue;
       d.parts = std::move(tried.parts);
       inside_[n] = 1;
+      if (is_contraction(node)) refuse_layers(v);
     }
   }
 

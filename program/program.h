@@ -90,7 +90,7 @@ struct PlanOptions {
   bool measure = false;  // time contractions' implementations
   bool reorder = true;   // change the order of steps where that lowers the peak
   /// Results of contractions of more bytes are sliced by rows (passes/slice.h); 0: none is.
-  std::int64_t slice_bytes = std::int64_t(256) << 20;
+  std::int64_t slice_bytes = 0;
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
